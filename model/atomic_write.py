@@ -31,7 +31,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     if place.exists() and not place.is_file():
         yield place
         return
-    beside = place.with_name(f".{place.name[:100]}.{uuid.uuid4().hex[:8]}.new")
+    beside = place.with_name(f".{uuid.uuid4().hex}.new")  # Without its name, which may be as long as one can be.
     try:
         yield beside
         os.replace(beside, place)

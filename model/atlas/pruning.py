@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from ..atomic_write import write_file
 from ..capture.attention import find_attention_sites
 from ..checkpoint.measurements import MeasurementFile, hash_pairs
 from ..decoding.greedy_and_sampling import decode_batch_greedily
+from ..evaluation.quality import make_bleu_metric, read_target_language
 from ..language import say, to_say
 from ..network.abstract_model import pad_ids, shift_right
 from ..network.config import PAD_ID
@@ -32,9 +33,6 @@ from ..trace import Head
 from ..translate import Translator
 from .files import AtlasError
 from .query import Atlas
-
-if TYPE_CHECKING:
-    import sacrebleu
 
 TOKENS_A_PASS = 2400
 """Source and target tokens of all rows of one forward pass."""
@@ -91,7 +89,7 @@ def measure_pruning(
     # All orders have their two ends in common.
     removed = {frozenset(one[: len(one) - heads]) for one in orders for heads in left}
     found = {}
-    metric = _make_bleu_metric(translator)
+    metric = make_bleu_metric(read_target_language(translator))
     for heads in sorted(removed, key=len):
         texts = translate_without_heads(translator, [pair[0] for pair in pairs], [heads])[0]
         bleu = metric.corpus_score(texts, [[pair[1] for pair in pairs]]).score
@@ -162,12 +160,6 @@ def make_silencing_hooks(model: Transformer, removed: Sequence[Collection[Head]]
 
 def _make_zeroing_hook(off: Tensor) -> OutputHook:
     return lambda context: context.masked_fill(off, 0.0)
-
-
-def _make_bleu_metric(translator: Translator) -> sacrebleu.BLEU:
-    import sacrebleu  # only who measures needs it, not who runs the app
-
-    return sacrebleu.BLEU(tokenize="zh" if translator.card.get("target_language") == "zh" else "13a")
 
 
 def _batch_rows_by_tokens(rows: Sequence[T], length: Callable[[T], int]) -> Iterator[list[T]]:

@@ -160,7 +160,7 @@ def has_preset(folder: Path) -> bool:
     """Return whether the recipe beside a checkpoint starts from a preset."""
     try:
         return json.loads((folder / RECIPE_FILE).read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return False
 
 

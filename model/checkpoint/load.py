@@ -109,6 +109,10 @@ class _SkipInitialisation(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+MAX_POSITION_TABLE_SIZE = 2**26
+"""The most numbers that a table of positions may have: 256 MB, 26 times as many as of any preset."""
+
+
 def build_model(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> Transformer:
     """Return a model of `config` with these weights, in eval mode.
 
@@ -124,15 +128,16 @@ def build_model(config: TransformerConfig, weights: Mapping[str, Tensor], name: 
 def _check_config_size(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> None:
     """Raise CheckpointError where the configuration asks for far more than there is, before memory is taken for it."""
     layers = config.encoder_layers + config.decoder_layers
+    table = config.max_length * config.d_model  # of positions: in no file if sinusoidal, and so bounded by itself
     least = config.d_model * (config.target_vocab_size + layers * (4 * config.d_model + 2 * config.feed_forward))
     there = sum(weight.numel() for weight in weights.values())
-    if least > 100 * max(there, 10_000):
+    if least > 100 * max(there, 10_000) or table > MAX_POSITION_TABLE_SIZE:
         raise CheckpointError(
             say(
                 "{name} has {there:,} numbers, but the configuration asks for at least {least:,}.",
                 name=name,
                 there=there,
-                least=least,
+                least=max(least, table),
             )
         )
 
@@ -168,8 +173,16 @@ def read_weights(data: bytes, name: str) -> dict[str, Tensor]:
     """Return the tensors in the bytes of a safetensors file. Raises CheckpointError, which calls it `name`."""
     try:
         return load(data)
+    except KeyError as error:  # of a type of numbers that torch has not
+        raise CheckpointError(
+            say("{name} is not a safetensors file: {error}.", name=name, error=f"dtype {error}")
+        ) from error
     except SafetensorError as error:
         raise CheckpointError(say("{name} is not a safetensors file: {error}.", name=name, error=error)) from error
+
+
+WEIGHT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""The types of numbers that weights may be stored in: of those of 8 bits, torch cannot say whether they are finite."""
 
 
 def _check_weight(name: str, weight: Tensor, shape: torch.Size) -> None:
@@ -188,13 +201,27 @@ def _check_weight(name: str, weight: Tensor, shape: torch.Size) -> None:
             say(
                 "{name} holds {dtype}, not floating-point numbers.",
                 name=name,
-                dtype=str(weight.dtype).removeprefix("torch."),
+                dtype=_get_dtype_name(weight.dtype),
+            )
+        )
+    if weight.dtype not in WEIGHT_DTYPES:
+        known = join_items(repr(_get_dtype_name(dtype)) for dtype in WEIGHT_DTYPES)
+        raise CheckpointError(
+            say(
+                "{name} is {value!r}; it must be one of {known}.",
+                name=name,
+                value=_get_dtype_name(weight.dtype),
+                known=known,
             )
         )
     if not torch.isfinite(weight).all():
         raise CheckpointError(
             say("{name} holds NaN or infinite numbers: the file is damaged, or its training failed.", name=name)
         )
+
+
+def _get_dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 # The folder of a released model: weights (safetensors), configuration and facts (JSON), tokenizer. No pickle.
@@ -287,7 +314,7 @@ def parse_config(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
     """Return the architecture that config.json describes, whose hash it gives. Raises CheckpointError."""
     try:
         config = TransformerConfig.from_json(json.dumps(facts["model"]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder.name}/{CONFIG_FILE}: {error}") from error
     if facts["sha256"].get(ARCHITECTURE_KEY) != hash_architecture(facts["model"]):
         raise CheckpointError(

@@ -29,6 +29,7 @@ from ..language import format_number, join_items, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from .load import (
+    WEIGHT_DTYPES,
     Checkpoint,
     CheckpointError,
     build_model,
@@ -143,9 +144,7 @@ def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str
         unpacked = b""
     kept = read_weights(unpacked, name) if unpacking.eof else {}
     steps = {one.removesuffix(STEPS_SUFFIX): kept.pop(one) for one in list(kept) if one.endswith(STEPS_SUFFIX)}
-    if not kept or any(
-        one not in kept or kept[one].ndim != 2 or kept[one].shape[:1] != row.shape for one, row in steps.items()
-    ):
+    if not kept or not all(one in kept and _is_packed_matrix(kept[one], row) for one, row in steps.items()):
         raise CheckpointError(
             say("{name} is no snapshot of this model: it cannot be unpacked. Restore it from its source.", name=name)
         )
@@ -156,6 +155,12 @@ def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str
         if one in start and start[one].shape == kept[one].shape:
             kept[one] += start[one]
     return kept
+
+
+def _is_packed_matrix(numbers: Tensor, steps: Tensor) -> bool:
+    """Whether these may be a matrix and the step of each of its rows, as :func:`pack_snapshot` writes them."""
+    sound = numbers.dtype == torch.int8 and steps.dtype in WEIGHT_DTYPES
+    return sound and numbers.ndim == 2 and numbers.shape[:1] == steps.shape
 
 
 def _draw_start(config: TransformerConfig, place: Path, sample: Tensor, name: str) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict
@@ -325,8 +326,8 @@ def describe_alignment(found: AlignmentRates) -> str:
             _format_alignment_rate_row(one)
             for one in (*heads[:ALIGNMENTS_SHOWN], found.best("layer"), found.best("all"))
         ),
-        [say("diagonal"), format_number(found.diagonal, ".1%"), "", "", ""],
-        [say("best head, held out"), format_number(found.held_out, ".1%"), "", "", ""],
+        [say("diagonal"), _format_rate(found.diagonal), "", "", ""],
+        [say("best head, held out"), _format_rate(found.held_out), "", "", ""],
     ]
     return "\n".join([said, *(f"  {line}" for line in format_table(rows))])
 
@@ -341,11 +342,15 @@ def _format_alignment_rate_row(one: AlignmentRate) -> list[str]:
     name = f"{names[one.part]}, {one.reading}"
     return [
         name,
-        format_number(one.aer, ".1%"),
+        _format_rate(one.aer),
         bounds,
-        format_number(one.precision, ".1%"),
-        format_number(one.recall, ".1%"),
+        _format_rate(one.precision),
+        _format_rate(one.recall),
     ]
+
+
+def _format_rate(value: float) -> str:
+    return "–" if math.isnan(value) else format_number(value, ".1%")
 
 
 # `python -m model prune`: what is left of the translations as heads are taken away.

@@ -22,6 +22,7 @@ from ..checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow
 from ..checkpoint.recipe import RECIPE_FILE, WEIGHT_FREE_FIELDS, Recipe
 from ..checkpoint.snapshots import copy_snapshots_to_checkpoint
 from ..devices import choose_device
+from ..evaluation.quality import make_bleu_metric
 from ..language import join_items, say
 from ..network.config import TransformerConfig, make_preset_config
 from ..network.transformer import Transformer
@@ -107,7 +108,7 @@ def _train_checkpoint(
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
     dev = dev[: recipe.evaluate_sentences]
     last = min(arguments.steps or recipe.steps, recipe.steps)
-    _run_trainer(trainer, lambda model: _measure_bleu(model, tokenizer, dev), last, show=rank == 0)
+    _run_trainer(trainer, lambda model: _measure_bleu(model, tokenizer, dev, recipe), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
         output = arguments.output or OUTPUT_FOLDER / recipe.name
         _write_checkpoint(trainer, tokenizer, output)
@@ -315,12 +316,10 @@ def _progress_line(row: HistoryRow) -> str:
     )
 
 
-def _measure_bleu(model: Transformer, tokenizer: Tokenizer, dev: list[SentencePair]) -> float:
-    import sacrebleu  # what only training and evaluation need is not asked of people who run the app
-
+def _measure_bleu(model: Transformer, tokenizer: Tokenizer, dev: list[SentencePair], recipe: Recipe) -> float:
     checkpoint = Checkpoint("dev", model.eval(), tokenizer, card={})
     found = Translator(checkpoint).translate_batch([source for source, _ in dev])
-    return sacrebleu.corpus_bleu(found, [[target for _, target in dev]]).score
+    return make_bleu_metric(recipe.target_language).corpus_score(found, [[target for _, target in dev]]).score
 
 
 def _write_checkpoint(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:

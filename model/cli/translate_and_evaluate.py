@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -398,11 +400,24 @@ def check_writable(path: Path) -> None:
                 "There is no folder '{parent}' to write {path} into; make it first.", parent=path.parent, path=path.name
             )
         )
-    there = path.exists()
-    try:
-        path.open("ab").close()
+    place = Path(os.path.realpath(path))  # As `write_file` does: a link stays one, to a file that is not there too.
+    there = place.exists()
+    with _raise_writable_error(path):
+        place.open("ab").close()
         if not there:
-            path.unlink()
+            place.unlink()
+
+
+def write_output(path: Path, content: bytes | str) -> None:
+    """Write a file as :func:`.atomic_write.write_file` does. Raises WritableError, as where the disk is full."""
+    with _raise_writable_error(path):
+        write_file(path, content)
+
+
+@contextmanager
+def _raise_writable_error(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise WritableError(
             say("'{path}' cannot be written: {strerror}.", path=path, strerror=error.strerror)

@@ -29,6 +29,7 @@ from ..checkpoint.load import find_checkpoint_folder
 from ..devices import choose_device, limit_to_one_thread
 from ..evaluation.attribution import (
     ATTRIBUTION_FILE,
+    FEWEST_SENTENCES,
     format_attribution_table,
     measure_attribution,
     write_attribution_scores,
@@ -128,6 +129,14 @@ def run_attribution(arguments: argparse.Namespace) -> int:
     """Measure the methods and the threshold of a checkpoint; write both beside it, and into its card."""
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / ATTRIBUTION_FILE)
+    if arguments.sentences < FEWEST_SENTENCES:
+        raise ValueError(
+            say(
+                "--sentences is {sentences}; it must be at least {least}.",
+                sentences=arguments.sentences,
+                least=FEWEST_SENTENCES,
+            )
+        )
     translator = Translator.load(arguments.checkpoint, choose_device(arguments.device))
     scores = measure_attribution(translator, *load_parallel_text_pairs(arguments, translator), arguments.sentences)
     with use_language(SOURCE_LANGUAGE):

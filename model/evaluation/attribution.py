@@ -151,6 +151,7 @@ def format_attribution_table(scores: AttributionScores) -> str:
 
 
 FEWEST_PIECES = 5  # of a source; of fewer, two random pieces are too often the right ones
+FEWEST_SENTENCES = 2  # of one, the shuffled pair would be the true one
 TOP_PIECES = 2
 """Pieces taken away."""
 
@@ -161,7 +162,7 @@ def measure_attribution(
     """Measure on a random choice of the pairs. Raises AttributionScoresError where there are too few."""
     generator = np.random.default_rng(seed)
     encoded = [pair for pair in pairs if len(translator.tokenizer.encode(pair[0]).ids) >= FEWEST_PIECES]
-    if len(encoded) < max(sentences, 2):
+    if not FEWEST_SENTENCES <= sentences <= len(encoded):
         raise AttributionScoresError(
             say(
                 "{text} has {count} sentences of at least {pieces} pieces; {sentences} are to be measured.",

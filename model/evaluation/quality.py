@@ -22,6 +22,7 @@ from ..decoding.beam import BeamStop
 from ..fast_linear import reorder_linear_weights
 from ..language import replace_commands_when_installed, say, to_say
 from ..network.transformer import Transformer
+from ..text.words import is_cjk, split_words
 from ..translate import Translator
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 LENGTH_RANGES = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
-"""Words of the source sentence, both ends included."""
+"""Words of the source sentence, both ends included; a Chinese or Japanese character is one."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,12 @@ def evaluate_translator(
     written = translator.translate_batch(sources, beam, stop)
     seconds = time.perf_counter() - started
     tokens = sum(len(ids) for ids in translator.tokenizer.encode_ids(written))
-    language, moses = str(translator.card.get("target_language", "en")), protocol == "tokenized"
+    language, moses = read_target_language(translator), protocol == "tokenized"
     if moses:
         scored, against = _moses_tokenise(written, language), _moses_tokenise(references, language)
     else:
         scored, against = written, list(references)
-    # `force`: text that is tokenized on purpose needs no warning about it.
-    metric = sacrebleu.BLEU(tokenize="none" if moses else "zh" if language == "zh" else "13a", force=moses)
+    metric = make_bleu_metric(language, tokenized=moses)
     chrf = sacrebleu.CHRF()
     result = Evaluation(
         checkpoint=translator.name,
@@ -115,10 +115,27 @@ def evaluate_translator(
     return result, written
 
 
+def read_target_language(translator: Translator) -> str:
+    """Return the code of the language that a checkpoint writes, as its card says; English where it does not."""
+    return str(translator.card.get("target_language", "en"))
+
+
+def make_bleu_metric(target_language: str, tokenized: bool = False) -> sacrebleu.BLEU:
+    """Return BLEU with the tokenisation that fits the language: 13a takes a Chinese sentence for one word.
+
+    `tokenized`: the text is in tokens already.
+    """
+    import sacrebleu  # only who measures needs it, not who runs the app
+
+    tokenize = "none" if tokenized else "zh" if target_language == "zh" else "13a"
+    # `force`: text that is tokenized on purpose needs no warning about it.
+    return sacrebleu.BLEU(tokenize=tokenize, force=tokenized)
+
+
 def _score_by_length(
     metric: sacrebleu.BLEU, sources: Sequence[str], scored: Sequence[str], against: Sequence[str]
 ) -> tuple[tuple[str, int, float], ...]:
-    words = [len(source.split()) for source in sources]
+    words = [_count_length(source) for source in sources]
     rows = []
     for low, high in LENGTH_RANGES:
         chosen = [i for i, count in enumerate(words) if low <= count <= high]
@@ -126,6 +143,13 @@ def _score_by_length(
             score = metric.corpus_score([scored[i] for i in chosen], [[against[i] for i in chosen]]).score
             rows.append((f"{low} to {high}" if high < 10_000 else f"{low} or more", len(chosen), round(score, 2)))
     return tuple(rows)
+
+
+def _count_length(text: str) -> int:
+    """The words between spaces; where a text has Chinese or Japanese, which has no spaces, its characters are words."""
+    if not any(map(is_cjk, text)):
+        return len(text.split())
+    return sum(any(map(str.isalnum, word)) for word in split_words(text))
 
 
 def _moses_tokenise(lines: Sequence[str], language: str) -> list[str]:
@@ -233,7 +257,7 @@ def read_translation_judgements(path: Path) -> dict[str, Reading]:
             source: Reading(str(one["translation"]), (one["right"][0] is True, one["right"][1] is True))
             for source, one in found.items()
         }
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise PhenomenaError(
             say("{path} holds no readings ({error}): restore it from its source.", path=path, error=repr(error))
         ) from error
@@ -416,13 +440,11 @@ def quantise_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def measure_int8_quality(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
     """Translate the sources of `pairs` greedily with the model's weights, and with its matrices in 8 bits."""
-    import sacrebleu  # what only evaluation needs is not asked of people who run the app
-
-    checkpoint = translator.checkpoint
+    checkpoint, metric = translator.checkpoint, make_bleu_metric(read_target_language(translator))
     small = Translator(dataclasses.replace(checkpoint, model=_round_to_8_bits(checkpoint)))
     sources, references = (list(side) for side in zip(*pairs, strict=True))
     half, int8 = (
-        round(sacrebleu.corpus_bleu(one.translate_batch(sources), [references]).score, 2) for one in (translator, small)
+        round(metric.corpus_score(one.translate_batch(sources), [references]).score, 2) for one in (translator, small)
     )
     return EightBits(checkpoint.hash, source, len(pairs), half, int8)
 

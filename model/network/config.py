@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -105,8 +106,8 @@ class TransformerConfig:
             )
         if not 0 <= self.dropout < 1:
             raise ValueError(say("dropout is {dropout}; it must be at least 0 and below 1.", dropout=self.dropout))
-        if self.norm_eps <= 0:
-            raise ValueError(say("norm_eps is {norm_eps}; it must be above 0.", norm_eps=self.norm_eps))
+        if not 0 < self.norm_eps < math.inf:  # nor NaN, which JSON may hold too
+            raise ValueError(say("norm_eps is {norm_eps}; it must be above 0 and finite.", norm_eps=self.norm_eps))
         if self.shared_embedding and self.vocab_size != self.target_vocab_size:
             raise ValueError(
                 say(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import re
 import sys
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,9 +236,24 @@ class Batches:
         return np.flatnonzero(self.phases[phase].often)
 
     def texts(self) -> tuple[str, ...]:
-        """Return a hash for each phase, of the numbers of pieces on both sides of its pairs.
+        """Return a hash for each phase, of the ids on both sides of its pairs, in their order.
 
         Another text or vocabulary gives another hash.
+        """
+        return tuple(self._hash_ids(self._list_pairs_of_phase(phase)) for phase in range(len(self.phases)))
+
+    def _hash_ids(self, pairs: np.ndarray) -> str:
+        digest = hashlib.sha256(self.lengths[pairs].tobytes())  # where a text ends is no id
+        for number in pairs.tolist():
+            digest.update(array("i", self.sources[number]))
+            digest.update(array("i", self.targets[number]))
+        return digest.hexdigest()
+
+    def hash_text_lengths(self) -> tuple[str, ...]:
+        """Return a hash for each phase, of the numbers of pieces alone: what :meth:`texts` was before it had ids.
+
+        A training that was begun with it is known again by it. It can go when none of these is to be gone on with:
+        the last is the one in checkpoints/everyday-en-de-next, whose folder leaves when it has ended.
         """
         return tuple(
             sha256_hex(self.lengths[self._list_pairs_of_phase(phase)].tobytes()) for phase in range(len(self.phases))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -263,11 +264,15 @@ class LinkCounts:
     def compute_held_out_error_rate(self) -> float:
         """Return the error rate of the best alignment, chosen on one half of the pairs and measured on the other.
 
-        Even and odd pairs are the halves, both ways, so that every pair is measured once.
+        Even and odd pairs are the halves, both ways, so that every pair is measured once. NaN where a half has no link
+        to choose by, as of a single pair.
         """
         hits = total = 0
         for chosen_on in (0, 1):
-            best = int(np.nanargmin(self.aer(slice(chosen_on, None, 2))))
+            rates = self.aer(slice(chosen_on, None, 2))
+            if np.isnan(rates).all():
+                return math.nan
+            best = int(np.nanargmin(rates))
             measured = slice(1 - chosen_on, None, 2)
             hits += int((self.in_sure[measured, best] + self.in_possible[measured, best]).sum())
             total += int(self.links[measured, best].sum() + self.sure[measured].sum())

@@ -220,7 +220,7 @@ class AlignmentRates:
     diagonal: float
     """The error rate of linking each word to that at the same share of the other sentence: what order alone gives."""
     held_out: float
-    """That of the best head, chosen on one half of the pairs and measured on the other, both ways."""
+    """That of the best head, chosen on one half of the pairs and measured on the other, both ways; NaN of one pair."""
     rates: tuple[AlignmentRate, ...]
 
     def best(self, part: RatePart) -> AlignmentRate:

@@ -56,6 +56,12 @@ def test_a_trace_over_an_existing_one_is_never_truncated(tmp_path: Path, monkeyp
     assert os.listdir(tmp_path) == [place.name]
 
 
+def test_a_name_may_be_as_long_as_the_file_system_has_room_for(tmp_path: Path) -> None:
+    place = tmp_path / f"{'篇' * 82}.html"
+    write_file(place, "written")
+    assert os.listdir(tmp_path) == [place.name]
+
+
 def test_a_link_stays_a_link_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "target")

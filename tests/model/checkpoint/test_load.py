@@ -23,6 +23,8 @@ from attenscope.checkpoint.load import (
     hash_architecture,
     list_checkpoints,
     load_checkpoint,
+    parse_config,
+    read_checkpoint_config,
     save_checkpoint,
     unique_weights,
 )
@@ -160,6 +162,19 @@ def whole_numbers(data: bytes) -> bytes:
     return save({**weights, name: weights[name].long()})
 
 
+def in_8_bits(data: bytes) -> bytes:
+    weights = load(data)
+    name = "encoder.final_norm.weight"
+    return save({**weights, name: weights[name].to(torch.float8_e4m3fn)})
+
+
+def of_type(name: str, bits: int) -> Callable[[bytes], bytes]:
+    """A file of one tensor whose numbers torch has no type for."""
+    size = 4 * bits // 8
+    header = json.dumps({"weight": {"dtype": name, "shape": [4], "data_offsets": [0, size]}}).encode()
+    return lambda _: len(header).to_bytes(8, "little") + header + bytes(size)
+
+
 def other_tokenizer(_: bytes) -> bytes:
     return Tokenizer.train([side for pair in toy.sentences(50) for side in pair], 60).model
 
@@ -205,6 +220,17 @@ def other_tokenizer(_: bytes) -> bytes:
         (rehash(WEIGHTS_FILE, with_value(float("inf"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
         (rehash(WEIGHTS_FILE, whole_numbers), r"encoder\.final_norm\.weight holds int64, not floating-point numbers"),
         (
+            rehash(WEIGHTS_FILE, in_8_bits),
+            r"final_norm\.weight is 'float8_e4m3fn'; it must be one of 'float16', 'bfloat16', 'float32', 'float64'",
+        ),
+        (rehash(WEIGHTS_FILE, of_type("F4", 4)), r"model\.safetensors is not a safetensors file: dtype 'F4'"),
+        (rehash(WEIGHTS_FILE, of_type("F6_E2M3", 6)), r"model\.safetensors is not a safetensors file: dtype 'F6_E2M3'"),
+        (rehash(WEIGHTS_FILE, of_type("F8_E8M0", 8)), r"model\.safetensors is not a safetensors file: dtype 'F8_E8M0'"),
+        (
+            redescribe(lambda described: described["model"].update(norm_eps=float("nan"))),
+            r"config\.json: norm_eps is nan",
+        ),
+        (
             change(CONFIG_FILE, lambda data: data.replace(b'"pre"', b'"post"')),
             "the architecture is not the one whose hash",
         ),
@@ -221,6 +247,10 @@ def other_tokenizer(_: bytes) -> bytes:
             redescribe(lambda described: described["model"].update(d_model=2**16, encoder_layers=1024)),
             r"model\.safetensors has [\d,]+ numbers, but the configuration asks for at least",
         ),
+        (
+            redescribe(lambda described: described["model"].update(max_length=2**20, d_model=128)),
+            r"model\.safetensors has [\d,]+ numbers, but the configuration asks for at least 134,217,728",
+        ),
         (rehash(TOKENIZER_FILE, lambda _: b"not one"), "tokenizer file is not a SentencePiece model"),
         (rehash(TOKENIZER_FILE, other_tokenizer), "the tokenizer has 60 pieces, but the model was built for 160"),
     ],
@@ -231,6 +261,15 @@ def test_a_damaged_folder_is_refused_by_the_name_of_its_fault(
     damage(folder)
     with pytest.raises(CheckpointError, match=says):
         load_checkpoint(folder)
+
+
+def test_a_field_nested_too_deep_to_be_said_is_refused(folder: Path) -> None:
+    facts, deep = read_checkpoint_config(folder), list[Any]()
+    for _ in range(100_000):
+        deep = [deep]
+    facts["model"]["norm_order"] = deep
+    with pytest.raises(CheckpointError, match=r"small/config\.json: "):
+        parse_config(folder, facts)
 
 
 def test_a_target_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:

@@ -148,6 +148,18 @@ def without_rows(data: bytes) -> bytes:
     return lzma.compress(save({name: one[:1] if name.endswith(STEPS_SUFFIX) else one for name, one in kept.items()}))
 
 
+def with_types(matrix: torch.dtype, rows: torch.dtype) -> Callable[[bytes], bytes]:
+    """The snapshot with a matrix and its steps in other types of numbers."""
+
+    def edit(data: bytes) -> bytes:
+        kept = load(lzma.decompress(data))
+        steps = next(name for name in kept if name.endswith(STEPS_SUFFIX))
+        name = steps.removesuffix(STEPS_SUFFIX)
+        return lzma.compress(save({**kept, name: kept[name].to(matrix), steps: kept[steps].to(rows)}))
+
+    return edit
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -163,6 +175,8 @@ def without_rows(data: bytes) -> bytes:
         (vouched(lambda _: lzma.compress(bytes(50_000_000))), "it cannot be unpacked"),
         (vouched(without_rows), "it cannot be unpacked"),
         (vouched(with_stray_rows), "it cannot be unpacked"),
+        (vouched(with_types(torch.float8_e4m3fn, torch.float32)), "it cannot be unpacked"),
+        (vouched(with_types(torch.int8, torch.float8_e4m3fn)), "it cannot be unpacked"),
         (vouched(wider), WIDER),
         (
             vouched(wider_with_start),

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.checkpoint.card import PRESET_GROUP, CheckpointSummary, group_by_direction, summarise_checkpoint
+from attenscope.checkpoint.card import (
+    PRESET_GROUP,
+    CheckpointSummary,
+    group_by_direction,
+    has_preset,
+    summarise_checkpoint,
+)
 from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, unique_weights
 from attenscope.checkpoint.measurements import read_scores
 
@@ -40,6 +46,11 @@ def test_groups_are_directions_and_presets_come_last() -> None:
 def test_a_card_that_says_nothing_is_among_the_others() -> None:
     bare = CheckpointSummary("bare", "", "", "", 1_500_000, None, preset=False)
     assert list(group_by_direction([bare], {})) == ["Others"]
+
+
+def test_a_recipe_nested_too_deep_names_no_preset(tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text("[" * 200_000)
+    assert not has_preset(tmp_path)
 
 
 def test_a_broken_folder_is_a_value_error(tmp_path: Path) -> None:

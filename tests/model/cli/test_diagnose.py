@@ -83,6 +83,16 @@ def test_names_that_are_not_read_are_told(tmp_path: Path) -> None:
         assert reason.startswith("The file holds 'picture', 'step'. Name its arrays weights, scores, ")
 
 
+def test_arrays_that_are_empty_or_text_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "some.json"
+    for name in ("mask", "attention_mask", "key_padding_mask", "attn_bias", "cu_seqlens"):
+        for array, said in (([[]], "is empty: its shape is (1, 0)."), ([["a"]], "holds <U1 values; it must hold ")):
+            file.write_text(json.dumps({name: array, "weights": [[1.0]]}))
+            answer = diagnose_file(str(file))
+            assert answer.verdict == "unreadable"
+            assert answer.reason.startswith(f"{name} {said}")
+
+
 def test_people_get_the_meaning_the_finding_and_the_fix(tmp_path: Path) -> None:
     code, lines = ask(written(tmp_path, ".npy", FULL), "--meant", "causal")
     text = "\n".join(lines)

@@ -57,6 +57,17 @@ def test_what_cannot_be_written_is_told_before_anything_is_loaded(
     assert ("is a folder" if command == "quality" else "There is no folder") in capsys.readouterr().err
 
 
+def test_a_link_to_a_file_that_is_not_there_yet_stays_one(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    translate_and_evaluate.check_writable(link)
+    assert link.is_symlink()
+    assert not target.exists()
+    target.write_text("before")
+    translate_and_evaluate.check_writable(link)
+    assert (link.is_symlink(), target.read_text()) == (True, "before")
+
+
 @pytest.mark.parametrize("name", ["cuda", "gpu", "cuda:3", "meta", ""])
 def test_a_device_that_is_not_there_is_one_sentence(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

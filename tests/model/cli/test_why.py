@@ -98,6 +98,20 @@ def test_what_cannot_be_answered(ask: Any, arguments: list[str], sentence: str) 
     assert sentence in error
 
 
+@pytest.mark.parametrize("sentences", [-1, 0, 1])
+def test_methods_are_measured_on_two_sentences_at_least(
+    sentences: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of one pair there is none whose target is another's; of fewer, nothing is measured."""
+    monkeypatch.setattr(Translator, "load", lambda *_: pytest.fail("loaded"))
+    kept = tmp_path / "attribution.json"
+    kept.write_text("measured before")
+    command = ["attribution", "--checkpoint", str(tmp_path), "--data", "data", "--sentences", str(sentences)]
+    assert main(command) == 2
+    assert capsys.readouterr().err.endswith(f": --sentences is {sentences}; it must be at least 2.\n")
+    assert kept.read_text() == "measured before"
+
+
 STRANGER = """
 import torch
 from torch import nn

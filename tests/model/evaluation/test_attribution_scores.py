@@ -63,6 +63,9 @@ def test_the_area_under_the_curve() -> None:
 def test_too_little_text_and_a_broken_file_are_said(toy_translator: Translator, tmp_path: Path) -> None:
     with pytest.raises(AttributionScoresError, match="little has 1 sentences of at least 5 pieces; 6 are to be"):
         measure_attribution(toy_translator, toy.sentences(1), "little", 6)
+    for few in (-1, 0, 1):
+        with pytest.raises(AttributionScoresError, match=f"; {few} are to be measured"):
+            measure_attribution(toy_translator, toy.sentences(9), "enough", few)
     assert read_attribution_scores(tmp_path) is None
     (tmp_path / ATTRIBUTION_FILE).write_text('{"methods": 3}', encoding="utf-8")
     with pytest.raises(AttributionScoresError, match="`python -m model attribution` writes it anew"):

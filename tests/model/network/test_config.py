@@ -24,6 +24,8 @@ from attenscope.network.config import DROPOUT_PLACES, PRESETS, SPECIAL_PIECES, T
         ({"dropout": -0.1}, "dropout is -0.1"),
         ({"dropout": float("nan")}, "dropout is nan"),
         ({"norm_eps": 0.0}, "norm_eps is 0.0; it must be above 0"),
+        ({"norm_eps": float("nan")}, "norm_eps is nan; it must be above 0 and finite"),
+        ({"norm_eps": float("inf")}, "norm_eps is inf; it must be above 0 and finite"),
         ({"vocab_size": 5000}, "A shared embedding needs one joint vocabulary, but the source side has 5000"),
         ({"vocab_size": 4, "target_vocab_size": 4}, "more than its 4 special pieces"),
         ({"norm_order": "middle"}, "norm_order is 'middle'; it must be one of 'pre', 'post'"),

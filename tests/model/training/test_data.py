@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import lzma
+from array import array
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -243,5 +245,25 @@ def test_what_a_phase_does_not_use_changes_nothing_in_it() -> None:
     one, other = begun(20), begun(40)
     assert one.texts()[0] == other.texts()[0]
     assert one.texts()[1] != other.texts()[1]
+    assert one.hash_text_lengths()[0] == other.hash_text_lengths()[0]
     for (_, rows), (_, others) in islice(zip(one.steps(0), other.steps(0), strict=True), 9):
         assert rows.tolist() == others.tolist()
+
+
+def test_the_hash_of_a_text_is_of_its_ids_and_of_where_they_are() -> None:
+    """Another id, the same ids cut elsewhere, and sides or pairs in the other order are other texts."""
+    pairs = [([5, 6, 3], [7, 3]), ([8, 3], [9, 6, 3])]
+    others = [
+        [([5, 7, 3], [7, 3]), pairs[1]],
+        [([5, 6], [3, 7, 3]), pairs[1]],
+        [pairs[0][::-1], pairs[1]],
+        pairs[::-1],
+    ]
+    found = {batches_of_ids(one).texts() for one in [pairs, *others]}
+    assert len(found) == 5
+    as_arrays = [(array("i", source), array("i", target)) for source, target in pairs]
+    assert batches_of_ids(as_arrays).texts() == batches_of_ids(pairs).texts()
+
+
+def batches_of_ids(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batches:
+    return Batches([source for source, _ in pairs], [target for _, target in pairs], 40, 10, 1)

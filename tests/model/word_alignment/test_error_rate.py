@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_checkpoint_config
+from attenscope.cli.heads import describe_alignment
 from attenscope.text.words import split_words
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES
@@ -86,6 +88,18 @@ def test_a_choice_on_one_half_is_measured_on_the_other() -> None:
     counts = LinkCounts(right, right, np.ones((8, 2), dtype=int), np.ones(8, dtype=int))
     assert counts.compute_held_out_error_rate() == 1.0
     assert counts.aer().tolist() == [0.5, 0.5]
+
+
+def test_one_pair_has_no_other_half_to_choose_on(toy_translator: Translator, tmp_path: Path) -> None:
+    for name, text in (("source.txt", "the dog sees a cat."), ("target.txt", "der Hund sieht ein Katze.")):
+        (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
+    (tmp_path / LINKS_FILE).write_text("0-0 1-1 2-2\n", encoding="utf-8")
+    found = measure_alignment(toy_translator, read_gold(tmp_path))
+    assert found.pairs == 1
+    assert math.isnan(found.held_out)
+    *_, diagonal, held_out = describe_alignment(found).splitlines()
+    assert diagonal.endswith("%")
+    assert held_out.split() == ["best", "head,", "held", "out", "–"]
 
 
 def test_pieces_are_joined_to_the_words_that_they_are_of(toy_translator: Translator) -> None:
