@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from streamlit.errors import StreamlitAPIException
 
 from attenscope.language import replace_commands_when_installed
-from attenscope.viz.explore.translation_preview import PREVIEW_ROUTE
+from attenscope.viz.explore.translation_preview import PREVIEW_PATH, respond_with_preview
 from attenscope.viz.explore.welcome_picture import WelcomePictures
 from attenscope.viz.serving.server import AbsentSessions, limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs, end_absent_sessions
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> None:
     pictures = WelcomePictures()
     warm = threading.Thread(target=_warm_up_then_collect_garbage, args=(pictures,), name="warm", daemon=True)
     try:
-        serve_app(arguments, [PREVIEW_ROUTE], warm.start, pictures.build_markup)
+        serve_app(arguments, {PREVIEW_PATH: respond_with_preview}, warm.start, pictures.build_markup)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:

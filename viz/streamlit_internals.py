@@ -8,6 +8,8 @@
 - Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``), and the
   sessions that wait for one that is gone (``SessionManager``'s storage).
 - Whether a Host header names this server (``is_host_allowed``), which Streamlit asks of the connection alone.
+- The options that its command line knows (``config._config_options_template``): a server that is started by
+  ``st.App.run`` takes no list from text, and reads no environment variables.
 - What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
 - A folder served beside the files of components, as it is of one that is installed (``BidiComponentManager``): what is
@@ -25,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -202,6 +204,28 @@ def is_allowed_host_header(host: str) -> bool:
     """Whether a Host header names this server, as ``server.allowedHosts`` has it. Raises InternalsError."""
     allowed = _find_streamlit_object("streamlit.web.server.starlette.starlette_websocket", "is_host_allowed")
     return bool(allowed(host))
+
+
+class StreamlitOption(NamedTuple):
+    """What Streamlit declares of one of its options."""
+
+    variable: str
+    """The environment variable that its command line reads instead."""
+    kind: type
+    """str, bool, int or float."""
+    is_list: bool
+    """Whether it takes a list of these."""
+
+
+def list_streamlit_options() -> dict[str, StreamlitOption]:
+    """The options that may be given to the server, by name, as "server.port". Raises InternalsError."""
+    declared = _find_streamlit_object("streamlit.config", "_config_options_template")
+    with _raise_on_missing_streamlit_part("ConfigOption.env_var, type, multiple or sensitive"):
+        return {
+            name: StreamlitOption(one.env_var, one.type, one.multiple)
+            for name, one in declared.items()
+            if not one.sensitive
+        }
 
 
 def count_uploaded_bytes() -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
+from attenscope.viz.serving.server import read_option_variables
 from bench.visitor import Visitor
 from tests.browser.conftest import ROOT, free_port, wait_until_healthy
 
@@ -57,11 +59,28 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         assert f'File "{ROOT / "viz"}' not in said, said
 
 
+def compose_variables() -> dict[str, str]:
+    """What compose.yaml says to Streamlit."""
+    text = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+    return dict(re.findall(r'^ +(STREAMLIT_\w+): "?([^"\s]+)', text, re.MULTILINE))
+
+
 def replica(port: int, log: Path) -> subprocess.Popen[bytes]:
-    options = {"port": port, "baseUrlPath": "attenscope", "fileWatcherType": "none", "headless": "true"}
+    options = {"port": port, "fileWatcherType": "none", "headless": "true"}
     command = [part for name, value in options.items() for part in (f"--server.{name}", str(value))]
     with log.open("wb") as output:
-        return subprocess.Popen([sys.executable, "-m", "viz", *command], cwd=ROOT, stdout=output, stderr=output)
+        return subprocess.Popen(
+            [sys.executable, "-m", "viz", *command],
+            cwd=ROOT,
+            env=os.environ | compose_variables(),
+            stdout=output,
+            stderr=output,
+        )
+
+
+def test_the_variables_of_the_containers_are_options() -> None:
+    options = {"server.baseUrlPath": "attenscope", "server.allowedHosts": ["localhost"]}
+    assert read_option_variables(compose_variables()) == options
 
 
 @pytest.mark.slow
@@ -95,6 +114,8 @@ def test_what_a_proxy_lets_through(deployment: Deployment) -> None:
         assert "frame-ancestors 'self'" in reply.headers["Content-Security-Policy"]
         assert reply.headers["X-Frame-Options"] == "SAMEORIGIN"
         assert reply.headers["Server"] == "nginx"
+    with urllib.request.urlopen(deployment.url + "/translation-preview?sentence=") as reply:
+        assert reply.status == 204
     for path in ("/_stcore/metrics", "/_stcore/metrics/"):
         assert status(urllib.request.Request(deployment.url + path)) == 404
     large = bytes(66 * 2**20)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep, ObserverCheck
 from attenscope.runnable_model import InputError, Translation
@@ -36,6 +40,16 @@ def foreign_trace(**more: Any) -> AttentionTrace:
     source, fed = ("▁a", "b", "Ġc", "</s>"), ("<s>", "x", "y")
     maps: dict[str, Any] = {"encoder": attention("encoder", source, source), "decoder": attention("decoder", fed, fed)}
     return AttentionTrace(**maps, cross=attention("cross", fed, source), source="a bc", model="Theirs", **more)
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file have room for what is written into it."""
+
+    def write_bytes(path: Path, _data: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
 
 
 class FakeTranslator:

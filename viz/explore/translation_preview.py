@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 if TYPE_CHECKING:
     from attenscope.runnable_model import Translation
 
+PREVIEW_PATH = "translation-preview"
+"""The path of the route below that of the app, where src/sentence/preview.js asks."""
 LONGEST_TEXT = 400
 """Characters of a text that is translated before it is asked for."""
 PATIENCE = 2.0
@@ -29,9 +30,6 @@ async def respond_with_preview(request: Request) -> Response:
     if found is None:
         return Response(status_code=204, headers=headers)
     return Response(found, media_type="application/octet-stream", headers=headers)
-
-
-PREVIEW_ROUTE = Route("/translation-preview", respond_with_preview)
 
 
 def build_preview(model: str, language: str, sentence: str) -> bytes | None:

@@ -18,9 +18,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from attenscope.atomic_write import write_file
 from attenscope.checkpoint.load import Checkpoint, CheckpointError, list_checkpoints, load_checkpoint
-from attenscope.cli.translate_and_evaluate import WritableError, check_writable
+from attenscope.cli.translate_and_evaluate import WritableError, check_writable, write_output
 from attenscope.language import (
     add_language_option,
     join_items,
@@ -70,6 +69,8 @@ def export_browser_models(arguments: Sequence[str]) -> int:
                 files = {given.out / name: data for name, data in made.items()}
             else:
                 files = {given.out: build_live_model_html(models, _read_build_date(), form or "half").encode()}
+        for path, data in files.items():
+            write_output(path, data)
     except OSError as error:
         print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
@@ -83,7 +84,6 @@ def export_browser_models(arguments: Sequence[str]) -> int:
         )
         return 1
     for path, data in files.items():
-        write_file(path, data)
         print(f"{path}: {len(data) / 1e6:.1f} MB")
     return 0
 
@@ -185,7 +185,11 @@ def _write_talk() -> int:
     form: WeightForm = "int8" if arguments.int8 else "half"
     with use_language(arguments.language):
         page = talk_html.build_talk_file(shown, models, palette, _read_build_date(), progress, form, beside)
-    write_file(arguments.out, page)
+    try:
+        write_output(arguments.out, page)
+    except WritableError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = count_scenes(source) - len(shown.scenes)
     if missing:

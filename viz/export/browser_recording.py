@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from attenscope.atomic_write import write_file
-from attenscope.cli.translate_and_evaluate import WritableError, check_writable
+from attenscope.cli.translate_and_evaluate import WritableError, check_writable, write_output
 from attenscope.language import add_language_option, join_sentences, say, use_language
 from attenscope.viz.export import talk_html
 from attenscope.viz.export.offline_html import build_talk_page
@@ -197,10 +196,10 @@ def write_movie(arguments: Sequence[str]) -> int:
             slide, palette = _build_slide(given), DARK if given.dark else LIGHT
             page = build_talk_page(slide.title, [slide], palette, date.today())
             frames, data = record_slide_film(page, given.out.suffix[1:], SIZES[given.height], covers=bool(slide.hide))
+        write_output(given.out, data)
     except (WritableError, BrowserError, MovieError) as error:
         print(error, file=sys.stderr)
         return 1
-    write_file(given.out, data)
     seconds = sum(one.seconds for one in frames)
     print(f"{given.out}: {seconds:.1f} s, {len(data) / 1e6:.1f} MB")
     return 0

@@ -265,7 +265,12 @@ class ServerSettings:
 
 
 def _read_boolean_variable(environment: Mapping[str, str], name: str) -> bool:
-    text = environment.get(name, "").strip().lower()
+    return parse_boolean_setting(name, environment.get(name, ""))
+
+
+def parse_boolean_setting(name: str, text: str) -> bool:
+    """Return what a text says of the setting `name`. Raises ValueError for one that means nothing."""
+    text = text.strip().lower()
     if text not in (*YES_VALUES, *NO_VALUES):
         raise ValueError(say("{name} is {text!r}; it must be 1 or 0.", name=name, text=text))
     return text in YES_VALUES

@@ -8,13 +8,16 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from attenscope.language import IS_INSTALLED, replace_commands_when_installed, say
 from attenscope.viz.serving.middleware import (
@@ -24,8 +27,14 @@ from attenscope.viz.serving.middleware import (
     SafeHeaders,
     ServerSettings,
     UploadLimits,
+    parse_boolean_setting,
 )
-from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_allowed_host_header, read_browser_message_type
+from attenscope.viz.streamlit_internals import (
+    count_uploaded_bytes,
+    is_allowed_host_header,
+    list_streamlit_options,
+    read_browser_message_type,
+)
 
 THREAD_SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread that computes in Python lets another one go on.
@@ -36,6 +45,7 @@ read.
 INSTALLED_SCRIPT = Path(__file__).parents[1] / "start" / "attenscope_app.py"
 """Where an installed package has the script (setup.py)."""
 APP_SCRIPT = INSTALLED_SCRIPT if INSTALLED_SCRIPT.is_file() else Path(__file__).parents[2] / "app.py"
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(settings: ServerSettings, routes: Sequence[BaseRoute], welcome: Callable[[str], str]) -> st.App:
@@ -60,38 +70,43 @@ def build_app(settings: ServerSettings, routes: Sequence[BaseRoute], welcome: Ca
 
 def serve_app(
     arguments: Sequence[str],
-    routes: Sequence[BaseRoute] = (),
+    endpoints: Mapping[str, Endpoint] = MappingProxyType({}),
     on_start: Callable[[], object] = lambda: None,
     welcome: Callable[[str], str] = lambda _language: "",
 ) -> None:
-    """Serve the app, and `routes` beside its pages, under a command line until it is stopped.
+    """Serve the app under a command line until it is stopped.
 
-    `on_start` is called once the command line is known to be right; `welcome` is that of :func:`build_app`.
+    `endpoints` answer beside its pages, by their path below that of the app; `on_start` is called once the command line
+    is known to be right; `welcome` is that of :func:`build_app`.
 
     Raises ValueError for a wrong command line, and for a port that is in use.
     """
-    options, own = split_streamlit_options(arguments)
+    given, own = split_streamlit_options(arguments)
+    options = read_option_variables(os.environ) | given
     settings = ServerSettings.from_process_environment()
     if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
         raise ValueError(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
     check_port_is_free(options)
+    base = options.get("server.baseUrlPath", "").strip("/")
+    prefix = f"/{base}" if base else ""
+    routes = [Route(f"{prefix}/{path}", endpoint) for path, endpoint in endpoints.items()]
     served = build_app(settings, routes, welcome)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
     on_start()
-    served.run(config=allow_any_host_name(options, os.environ))
+    served.run(config=choose_allowed_hosts(options))
 
 
 def check_port_is_free(options: Mapping[str, Any]) -> None:
     """Raise ValueError where another program listens at the port that was asked for."""
     port = options.get("server.port")
-    if not isinstance(port, int):
+    if port is None:
         return
     if not 0 <= port <= MOST_PORT:
         raise ValueError(say("A port is a number from 0 to {most}.", most=MOST_PORT))
-    host = str(options.get("server.address") or os.environ.get("STREAMLIT_SERVER_ADDRESS") or DEFAULT_HOST)
+    host = options.get("server.address", DEFAULT_HOST)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # As the server does.
         try:
@@ -117,7 +132,8 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 def split_streamlit_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
 
-    Raises ValueError for an option without a value, and for one after the app's own arguments.
+    An option that takes a list may be repeated. Raises ValueError for an option without a value, and for one after the
+    app's own arguments.
     """
     own = list(arguments)
     options: dict[str, Any] = {}
@@ -127,7 +143,8 @@ def split_streamlit_options(arguments: Sequence[str]) -> tuple[dict[str, Any], l
             if not own or own[0].startswith("--"):
                 raise ValueError(say("{option} needs a value, such as {option} 8600.", option=f"--{name}"))
             value = own.pop(0)
-        options[name] = _parse_option_value(value)
+        found = _parse_option_value(name, value)
+        options[name] = [*options.get(name, []), *found] if isinstance(found, list) else found
     own = own[1:] if own[:1] == ["--"] else own
     if late := next(filter(_is_streamlit_option, own), None):
         example = replace_commands_when_installed("python -m viz") + " --server.port 8600 -- --models FOLDER"
@@ -139,25 +156,58 @@ def _is_streamlit_option(argument: str) -> bool:
     return argument.startswith("--") and "." in argument.partition("=")[0]
 
 
-def _parse_option_value(text: str) -> Any:
-    """A number, true or false; any other text as it is."""
+def read_option_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Options of the server that Streamlit's variables name, as STREAMLIT_SERVER_PORT names ``--server.port``."""
+    return {
+        name: _parse_option_value(name, environment[one.variable])
+        for name, one in list_streamlit_options().items()
+        if name.startswith("server.") and environment.get(one.variable)
+    }
+
+
+def _parse_option_value(name: str, text: str) -> Any:
+    """What Streamlit takes for an option; a text for one that it does not know.
+
+    A list of texts is JSON, or has commas or spaces between. Raises ValueError for a text that means nothing, and for
+    an empty list: for Streamlit, no names of hosts are any names.
+    """
+    declared = list_streamlit_options().get(name)
+    option = f"--{name}"
+    if declared is None:
+        return text
+    if declared.is_list:
+        texts = _parse_texts(text)
+        if not texts:
+            raise ValueError(say("{option} needs a value, such as {option} 8600.", option=option))
+        return texts
+    if declared.kind is bool:
+        return parse_boolean_setting(option, text)
+    try:
+        return declared.kind(text)
+    except ValueError as error:
+        raise ValueError(say("{name} is {text!r}; it must be a number.", name=option, text=text)) from error
+
+
+def _parse_texts(text: str) -> list[str]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
-        return text
-    return found if isinstance(found, int | float) else text
+        found = None
+    return [str(one) for one in found] if isinstance(found, list) else text.replace(",", " ").split()
 
 
-def allow_any_host_name(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options; where other machines may connect and no host names are given, with any name allowed.
+def choose_allowed_hosts(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with the names under which the server answers.
 
-    By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
-    name of its own (DNS rebinding). `environment` is that of the process, where Streamlit takes options from as well.
+    By default they are this machine's alone: otherwise a page of another site could reach it by a name of its own (DNS
+    rebinding). Where other machines may connect, they are any. Given names come to this machine's own, under which its
+    health is checked.
     """
-    address = options.get("server.address") or environment.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK_HOSTS[0]
-    if address in LOOPBACK_HOSTS or environment.get("STREAMLIT_SERVER_ALLOWED_HOSTS"):
+    if names := options.get("server.allowedHosts"):
+        return options | {"server.allowedHosts": [*names, *LOOPBACK_HOSTS]}
+    if options.get("server.address", DEFAULT_HOST) in LOOPBACK_HOSTS:
         return options
-    return {"server.allowedHosts": ["*"], **options}
+    return options | {"server.allowedHosts": ["*"]}
 
 
 # Memory: what is freed goes back to the system, so that a server that runs for days does not grow.

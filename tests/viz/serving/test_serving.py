@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
 from collections.abc import Callable, Coroutine
@@ -25,6 +26,7 @@ from streamlit.testing.v1 import AppTest
 from uvicorn import Config
 
 from attenscope import viz
+from attenscope.viz.serving import server
 from attenscope.viz.serving.middleware import (
     MEGABYTE,
     MessageGuard,
@@ -34,8 +36,9 @@ from attenscope.viz.serving.middleware import (
     UploadLimits,
 )
 from attenscope.viz.serving.server import (
-    allow_any_host_name,
     check_port_is_free,
+    choose_allowed_hosts,
+    read_option_variables,
     serve_app,
     split_streamlit_options,
 )
@@ -306,6 +309,130 @@ def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() ->
         split_streamlit_options(["--server.port", "--", "x"])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--server.allowedHosts", "a.example,*.b.example"],
+        ["--server.allowedHosts=a.example, *.b.example"],
+        ["--server.allowedHosts", "a.example", "--server.allowedHosts", "*.b.example"],
+        ["--server.allowedHosts", '["a.example", "*.b.example"]'],
+    ],
+    ids=" ".join,
+)
+def test_the_names_of_a_server_are_a_list(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    options, _ = split_streamlit_options(given)
+    assert options == {"server.allowedHosts": ["a.example", "*.b.example"]}
+    monkeypatch.setattr("streamlit.config.get_option", options.get)
+    for host, own in (("a.example:8501", True), ("c.b.example", True), ("evil.example", False), ("a", False)):
+        assert is_allowed_host_header(host) == own
+
+
+@pytest.mark.parametrize("nothing", ["", " , ", "[]"])
+def test_a_list_of_no_names_does_not_let_all_in(nothing: str) -> None:
+    with pytest.raises(ValueError, match=r"--server\.allowedHosts needs a value"):
+        split_streamlit_options(["--server.allowedHosts", nothing])
+
+
+def test_an_option_has_the_kind_that_the_server_takes() -> None:
+    options = {
+        "server.baseUrlPath": "2026",
+        "server.maxUploadSize": 64,
+        "server.headless": True,
+        "server.enableStaticServing": False,
+        "server.unknown": "3",
+    }
+    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    assert split_streamlit_options(given) == (options, [])
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--server.headless=perhaps", "--server.headless is 'perhaps'; it must be 1 or 0."),
+        ("--server.maxUploadSize=64MB", "--server.maxUploadSize is '64MB'; it must be a number."),
+        ("--server.port=true", "--server.port is 'true'; it must be a number."),
+    ],
+)
+def test_an_option_that_means_nothing_is_named(option: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        serve_app([option])
+
+
+def test_the_variables_of_the_server_are_read_as_its_command_line_is() -> None:
+    found = read_option_variables(
+        {
+            "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
+            "STREAMLIT_SERVER_PORT": "8600",
+            "STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example b.example,c.example",
+            "STREAMLIT_SERVER_BASE_URL_PATH": "",
+            "STREAMLIT_SERVER_ENABLE_STATIC_SERVING": "False",
+            "STREAMLIT_SERVER_COOKIE_SECRET": "read by Streamlit itself",
+            "STREAMLIT_SERVER_NONSENSE": "1",
+            "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full",
+        }
+    )
+    hosts = ["a.example", "b.example", "c.example"]
+    assert found == {
+        "server.address": "0.0.0.0",
+        "server.port": 8600,
+        "server.allowedHosts": hosts,
+        "server.enableStaticServing": False,
+    }
+
+
+class Served:
+    """What a command line would serve: its options, and what answers beside the pages."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *arguments: str, **environment: str) -> None:
+        def build_app(_settings: object, routes: list[Route], _welcome: object) -> Served:
+            self.client = TestClient(Starlette(routes=routes))
+            return self
+
+        monkeypatch.setattr(server, "build_app", build_app)
+        monkeypatch.setattr(sys, "argv", sys.argv)
+        monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+        for name, value in environment.items():
+            monkeypatch.setenv(f"STREAMLIT_SERVER_{name}", value)
+
+        async def answer(_: Request) -> Response:
+            return PlainTextResponse("ok")
+
+        serve_app(arguments, {"own-route": answer})
+
+    def run(self, config: dict[str, Any]) -> None:
+        self.config = config
+
+
+def test_a_variable_opens_the_server_as_an_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = {"server.address": "0.0.0.0", "server.allowedHosts": ["*"]}
+    assert Served(monkeypatch, ADDRESS="0.0.0.0").config == opened
+    assert Served(monkeypatch, "--server.address", "127.0.0.1").config == {"server.address": "127.0.0.1"}
+    named = Served(monkeypatch, ALLOWED_HOSTS="a.example").config
+    assert named == opened | {"server.allowedHosts": ["a.example", "localhost", "127.0.0.1", "::1"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ([], "/own-route"),
+        (["--server.baseUrlPath", "/attenscope/"], "/attenscope/own-route"),
+        (["--server.baseUrlPath", "a/b"], "/a/b/own-route"),
+    ],
+)
+def test_what_answers_beside_the_pages_is_below_the_path_of_the_server(
+    arguments: list[str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Served(monkeypatch, *arguments).client
+    assert client.get(path).text == "ok"
+    assert arguments == [] or client.get("/own-route").status_code == 404
+
+
+def test_a_path_of_a_variable_is_that_of_what_answers_beside_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = Served(monkeypatch, BASE_URL_PATH="attenscope")
+    assert served.config == {"server.baseUrlPath": "attenscope"}
+    assert served.client.get("/attenscope/own-route").text == "ok"
+
+
 def test_a_port_in_use_is_said_with_another_to_take() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -332,12 +459,11 @@ def test_a_port_out_of_range_is_said() -> None:
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
     everywhere = {"server.address": "0.0.0.0"}
     for options in ({}, {"server.address": "127.0.0.1"}):
-        assert allow_any_host_name(options, {}) == options
-    assert allow_any_host_name(everywhere, {})["server.allowedHosts"] == ["*"]
-    assert allow_any_host_name({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
-    assert allow_any_host_name(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
-    given = {"server.address": "0.0.0.0", "server.allowedHosts": "a.example"}
-    assert allow_any_host_name(given, {}) == given
+        assert choose_allowed_hosts(options) == options
+    assert choose_allowed_hosts(everywhere)["server.allowedHosts"] == ["*"]
+    given = everywhere | {"server.allowedHosts": ["a.example"]}
+    names = ["a.example", "localhost", "127.0.0.1", "::1"]  # a health check asks this machine by its own
+    assert choose_allowed_hosts(given) == everywhere | {"server.allowedHosts": names}
 
 
 def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +473,9 @@ def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("page", "says"), [("masks.py", "from=upload"), ("explore.py", ""), ("talk.py", "")], ids=lambda one: str(one)
+    ("page", "says"),
+    [("masks.py", "from=upload"), ("masks.py", "part=from a configuration"), ("explore.py", ""), ("talk.py", "")],
+    ids=lambda one: str(one),
 )
 def test_a_public_server_shows_no_place_for_files(page: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened() -> AppTest:
@@ -366,6 +494,12 @@ def test_a_public_server_shows_no_place_for_files(page: str, says: str, monkeypa
     assert not app.exception
     assert not app.file_uploader
     assert any("takes no files" in one.value for one in app.caption)
+
+
+def test_every_place_for_files_is_one_that_a_public_server_leaves_out() -> None:
+    folder = Path(viz.__file__).parent
+    files = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    assert [name for name, code in files.items() if "st.file_uploader(" in code] == ["ui/controls.py"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="uvloop is not there")

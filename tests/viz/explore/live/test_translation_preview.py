@@ -9,12 +9,13 @@ from contextlib import contextmanager
 
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.viz import fair_queue
 from attenscope.viz.explore import translation_preview
-from attenscope.viz.explore.translation_preview import LONGEST_TEXT, PREVIEW_ROUTE
+from attenscope.viz.explore.translation_preview import LONGEST_TEXT, PREVIEW_PATH, respond_with_preview
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.cache import COMPUTE_QUEUE
 from tests.viz.web.test_packing import unpack
@@ -24,7 +25,7 @@ MODEL, SENTENCE = "everyday-en-de", "He reads a book."
 
 @pytest.fixture(scope="module")
 def client() -> TestClient:
-    return TestClient(Starlette(routes=[PREVIEW_ROUTE]))
+    return TestClient(Starlette(routes=[Route(f"/{PREVIEW_PATH}", respond_with_preview)]))
 
 
 def ask(client: TestClient, **asked: str) -> bytes | None:
