@@ -41,7 +41,8 @@ class MarianParts:
     sentence_pieces: bytes
     """The SentencePiece model that cuts a source."""
     vocabulary: Mapping[str, Any]
-    """``pieces`` by id, ``special`` ids, those of ``unknown`` and ``end``, the ``prefix`` before every source."""
+    """``pieces`` by id, ``special`` ids, those of ``unknown`` and ``end``, the ``special_tokens`` that stand for no
+    text, the ``prefix`` before every source."""
 
 
 def take_marian_apart(model: RunnableModel) -> MarianParts:
@@ -108,6 +109,7 @@ def _describe_tokenizer(model: FolderModel, folder: Path) -> tuple[bytes, dict[s
     return pieces, {
         "pieces": [str(tokenizer.convert_ids_to_tokens(token)) for token in range(len(model.tokenizer))],
         "special": sorted(tokenizer.all_special_ids),
+        "special_tokens": sorted(model.tokenizer.special_tokens),
         "unknown": tokenizer.unk_token_id,
         "end": tokenizer.eos_token_id,
         "prefix": model.tokenizer.prefix,

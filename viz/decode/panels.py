@@ -307,10 +307,15 @@ def build_saved_view(
     facts = collect_trace_facts(
         result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {})
     )
-    live = list_live_files(model)
-    name = f"decode-{request.method}"
     return SavedView(
-        name, build_parts, lambda: steps_table(result), say("Decoded step by step"), facts, live, width=1280
+        f"decode-{request.method}",
+        build_parts,
+        lambda: steps_table(result),
+        say("Decoded step by step"),
+        facts,
+        list_live_files(model),
+        width=1280,
+        decoded={"target": result.target_ids, "constraints": {"forbidden": request.constraints.forbidden}},
     )
 
 

@@ -80,8 +80,8 @@ function told({ own, cross, candidates, ...step }, token) {
 /**
  * A model that translates: `packed` is the { header, body } that engine/package.py wrote, `code` the bytes of kernel.wasm.
  * `translate(text, { beam, alpha, stop, changes, constraints, target })` -> the translation with all its attention;
- * `target` are ids to be read by teacher forcing instead. Throws InputError. `explain({ sourceIds, ids, changes })` is
- * the generator of what a translation rests on.
+ * `target` are ids to be read by teacher forcing instead, `special` those of the tokens in it that stand for no text.
+ * Throws InputError. `explain({ sourceIds, ids, changes })` is the generator of what a translation rests on.
  */
 export function engine({ header, body }, code) {
   const { config, tensors, vocabulary, tokenizer: [from, length] } = header;
@@ -95,6 +95,9 @@ export function engine({ header, body }, code) {
     nodes: nodes.map((node) => ({ ...node, token: tokens.token(node.ids.at(-1)) })),
   });
 
+  /** Why a translation ends where it does; null for one that is given and goes on from there. */
+  const stopOf = (ids, target) => (config.ids.end.includes(ids.at(-1)) ? "eos" : target ? null : "length");
+
   const translate = (text, { beam = 1, alpha = 1, stop = "proven", changes: given = "", constraints: asked = /** @type {{ prefix?: number[], forbidden?: number[][] }} */ ({}), target = null } = {}) => {
     const encoded = pieces(text, tokens, config.max_length);
     const changes = changesOf(given);
@@ -106,17 +109,19 @@ export function engine({ header, body }, code) {
     const fixed = target ?? tree?.best[0].ids;
     const steps = fixed ? forced(model, task, fixed) : greedy(model, task);
     const ids = steps.map(({ id }) => id);
+    const names = [config.ids.start, ...ids].map(tokens.token);
     return {
       text: tokens.decode(ids),
       ids,
-      start: tokens.token(config.ids.start),
-      tokens: ids.map(tokens.token),
+      start: names[0],
+      tokens: names.slice(1),
+      special: [...new Set([...encoded.tokens, ...names])].filter((token) => tokens.special.has(token)),
       sourceIds: encoded.ids,
       sourceTokens: encoded.tokens,
       unknown: encoded.unknown,
       logProbs: Float32Array.from(steps, ({ logProb }) => logProb),
       steps: steps.map((step) => told(step, tokens.token)),
-      stopped: config.ids.end.includes(ids.at(-1)) ? "eos" : "length",
+      stopped: stopOf(ids, target),
       tree: tree && named(tree),
       looked: looked(steps, task.crossing),
       maps: mapsOf(seen, steps, config.heads, encoded.ids.length, changes),

@@ -15,9 +15,9 @@ function weightsOf(query, keys, count, allowed, { heads, scale, width }, changes
     if (most === -Infinity) own.fill(0);
     else softmax(own, most);
   }
-  for (const [head, { change, source }] of changes) {
-    if (change === "copy") weights.copyWithin(head * count, source * count, (source + 1) * count);
-  }
+  const copies = [...changes].filter(([, { change }]) => change === "copy");
+  const before = copies.length ? weights.slice() : weights; // One that is copied may itself copy another.
+  for (const [head, { source }] of copies) weights.set(before.subarray(source * count, (source + 1) * count), head * count);
   return weights;
 }
 

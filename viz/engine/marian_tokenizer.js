@@ -41,10 +41,11 @@ export function mostProbable(scores) {
 
 /**
  * The tokenizer of a Marian folder, from the bytes of the SentencePiece model of its sources; equal to that of transformers.
- * `pieces` are those of its vocabulary by id, `special` the ids of those that stand for no text, `unknown` and `end` two
- * of these, `prefix` what stands before every source, `merges` whether the pieces are made by merges of pairs.
+ * `pieces` are those of its vocabulary by id, `special` the ids of those that no text is written with, `unknown` and `end`
+ * two of these, `special_tokens` the tokens that stand for no text, with those that name a language, `prefix` what stands
+ * before every source, `merges` whether the pieces are made by merges of pairs.
  */
-export function marianTokenizer(bytes, { pieces, special, unknown, end, prefix, merges }) {
+export function marianTokenizer(bytes, { pieces, special, special_tokens: apart = [], unknown, end, prefix, merges }) {
   const { pieces: own, normalizer: spec } = readModel(bytes);
   const [normalize, names] = [normalizer(spec), special.map((id) => pieces[id])];
   const scores = new Map(own.filter(({ kind }) => kind === KIND.normal).map(({ text, score }) => [text, score]));
@@ -83,5 +84,5 @@ export function marianTokenizer(bytes, { pieces, special, unknown, end, prefix, 
     return stripped(written.map((id) => pieces[id]).join("").replaceAll(SPACE_MARK, " "));
   };
 
-  return { encode, decode, token, size: pieces.length };
+  return { encode, decode, token, special: new Set(apart), size: pieces.length };
 }

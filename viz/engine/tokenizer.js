@@ -70,6 +70,8 @@ export function tokenizer(bytes) {
   });
   const spellsBytes = pieces.some(({ kind }) => kind === KIND.byte);
   const token = (id) => pieces[id].text.replaceAll(SPACE_MARK, " ");
+  /** The tokens that stand for no text. */
+  const special = new Set([PAD, START, END].map(token));
 
   /** Text -> { ids, tokens, unknown }, </s> last, as Tokenizer.encode. */
   const encode = (text) => {
@@ -123,5 +125,5 @@ export function tokenizer(bytes) {
     return text;
   };
 
-  return { encode, decode, token, size: pieces.length };
+  return { encode, decode, token, special, size: pieces.length };
 }

@@ -24,7 +24,7 @@ from attenscope.viz.engine.pack_checkpoint import (
     pack_model,
 )
 from attenscope.viz.export.offline_html import build_talk_page
-from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
+from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide
 from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_component_runtime
@@ -102,19 +102,20 @@ def build_scene_slides(
         return [build_slide(None, *texts, missing=missing)] * len(palettes)
     (shown,) = checked.shown
     model = find_scene_model(scene, talk, models)
-    drawn = [(views[-1].view(palette), palette) for palette in palettes]
-    lives = [_build_live_slide(shown, model, view, palette) for view, palette in drawn]
+    drawn = [views[-1].view(palette) for palette in palettes]
+    lives = [_build_live_slide(shown, model, views[-1], palette) for palette in palettes]
     choices = tuple(map(scene.choice_text, shown.guess))
     clicked = scenes.build_choice_click_data(shown, find_scene_trace_or_config(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
-    return [build_slide(view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
+    return [build_slide(view, *texts, live=live, guess=choices, clicked=clicked) for view, live in found]
 
 
-def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
+def _build_live_slide(scene: Scene, model: str, view: SavedView, palette: Palette) -> LiveSlide | None:
     """Return how a slide takes sentences; None where its scene is not live or a file cannot hold its model."""
     if not scene.live or _load_packable_model(model) is None:
         return None
-    begun = {"sentence": view.facts["sentence"], "palette": encode_palette(scenes.build_live_look(scene, palette))}
+    look = encode_palette(scenes.build_live_look(scene, palette))
+    begun = {"sentence": view.facts["sentence"], "saved": dict(view.decoded), "palette": look}
     return LiveSlide(model, scenes.build_live_scene_state(scene) | begun)
 
 

@@ -232,7 +232,7 @@ def can_audience_type_sentence() -> bool:
 
 def get_scene_file_key() -> str:
     """The key of the file that the scene shows, "" for none (:mod:`attenscope.viz.traces.upload_store`)."""
-    return st.query_params.get("file", "")
+    return st.query_params.get("kept", "")
 
 
 def mount_page_presenter(file: str = "") -> None:

@@ -55,6 +55,8 @@ KEY_TITLES = {
     "decoder": to_say("The translation so far"),
     "cross": to_say("The sentence"),
 }
+ALONE_TITLES = to_say("The text, attending"), to_say("The text so far")
+"""Of the queries and the keys of a decoder without cross-attention, which need not translate."""
 
 
 def draw_shaded_text(
@@ -69,15 +71,17 @@ def draw_shaded_text(
     key: str,
     on_pin: Callable[[str, int], None],
     fixed: bool = False,
+    alone: bool = False,
 ) -> None:
     """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked; screen readers are told `alt`.
 
     `fixed`: it stays with its head when another is chosen in the overview, as the second side of a comparison does.
+    `alone`: its trace has no cross-attention.
     `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``.
     """
     _mount_shaded_text(
         key=key,
-        data=encode_shaded_text(attention, layer, head, look, rows, pinned, alt, fixed),
+        data=encode_shaded_text(attention, layer, head, look, rows, pinned, alt, fixed, alone),
         on_pin_change=lambda: on_pin(str(component_value(key).pin["side"]), int(component_value(key).pin["index"])),
     )
 
@@ -91,17 +95,20 @@ def encode_shaded_text(
     pinned: tuple[int | None, int | None],
     alt: str,
     fixed: bool = False,
+    alone: bool = False,
 ) -> bytes:
     """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
+    kind = attention.kind
+    query, key = ALONE_TITLES if alone and kind == "decoder" else (QUERY_TITLES[kind], KEY_TITLES[kind])
     palette, special = look.palette, get_special_tokens(attention)
     queries = build_token_data(attention.rows(rows), special)
     header = {
-        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": queries},
-        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": build_token_data(attention.key_tokens, special)},
+        "query": {"title": say(query), "tokens": queries},
+        "key": {"title": say(key), "tokens": build_token_data(attention.key_tokens, special)},
         "alt": alt,
         "label": say(
             "{kind}, layer {layer}, head {head}, as shaded text",
-            kind=say(KIND_NAMES[attention.kind]),
+            kind=say(KIND_NAMES[kind]),
             layer=layer + 1,
             head=head + 1,
         ),
@@ -113,7 +120,7 @@ def encode_shaded_text(
         "fixed": fixed,
         "pattern": say(
             "{kind}, layer {layer}, head {head}, as shaded text",
-            kind=say(KIND_NAMES[attention.kind]),
+            kind=say(KIND_NAMES[kind]),
             layer="{layer}",
             head="{head}",
         ),

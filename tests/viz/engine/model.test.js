@@ -82,6 +82,12 @@ describe("attention of one query", () => {
     const { weights: [row] } = look({ heads: new Map([[0, { change: "copy", source: 1 }]]) });
     expect([...row.subarray(0, 3)]).toEqual([...row.subarray(3)]);
   });
+
+  test("of heads that copy each other is swapped", () => {
+    const { weights: [before] } = look();
+    const { weights: [row] } = look({ heads: new Map([[0, { change: "copy", source: 1 }], [1, { change: "copy", source: 0 }]]) });
+    expect([[...row.subarray(0, 3)], [...row.subarray(3)]]).toEqual([[...before.subarray(3)], [...before.subarray(0, 3)]]);
+  });
 });
 
 describe("changes in their text form", () => {
@@ -184,7 +190,12 @@ describe.each([
   });
 
   test("finds the same when its own translation is given", () => {
-    expect(model.translate("the cat", { target: run.ids })).toEqual(run);
+    expect(model.translate("the cat", { target: run.ids })).toEqual({ ...run, stopped: run.ids.at(-1) === END ? "eos" : null });
+  });
+
+  test("is not cut off where the beginning of a translation is given", () => {
+    expect(model.translate("the cat", { target: [7, 8] }).stopped).toBeNull();
+    expect(model.translate("the cat", { target: [7, END] }).stopped).toBe("eos");
   });
 
   test("finds at least as good a translation with a wider beam", () => {
@@ -230,6 +241,16 @@ describe.each([
     const without = model.translate("the cat", { changes: "encoder.1.1:off", target: run.ids });
     one.changes.forEach((change, at) => expect(change).toBeCloseTo(without.logProbs[at] - run.logProbs[at], 4));
   });
+});
+
+test("a run names its tokens that stand for no text", () => {
+  const { header, body } = toyModel();
+  expect(engine({ header, body }, KERNEL).translate("the cat").special.toSorted()).toEqual(["</s>", "<s>"]);
+  const pieces = ["<pad>", ">>fr<<", "<s>", "</s>", "▁", "t", "h", "e", "c", "a", "th", "the", "▁the", "▁c", "at", "▁cat", "<unk>"];
+  const vocabulary = { pieces, special: [0, 3, 16], unknown: 16, end: 3, prefix: ">>fr<< ", merges: true, special_tokens: [">>de<<", ">>fr<<", "</s>"] };
+  const run = engine({ header: { ...header, vocabulary }, body }, KERNEL).translate("the cat", { target: [12, 3] });
+  expect(run.sourceTokens).toEqual([">>fr<<", " the", " cat", "</s>"]);
+  expect(run.special.toSorted()).toEqual(["</s>", ">>fr<<"]);
 });
 
 describe("a text that cannot be translated", () => {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,15 +12,18 @@ from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
 from attenscope.evaluation.quality import quantise_rows
+from attenscope.runnable_model import RunnableModel
+from attenscope.user_model import load_user_model
 from attenscope.viz.engine.pack_checkpoint import (
     ENGINE_FOLDER,
     KERNEL_FILE,
     PackageError,
     check_tokenizer,
+    describe_model,
     encode_half,
     pack_checkpoint,
 )
-from tests import toy
+from tests import folders, toy
 from tests.viz.web.test_packing import unpack
 
 MODULES = sorted(ENGINE_FOLDER.glob("*.js"))
@@ -72,6 +77,16 @@ def test_other_tokenizers_are_refused() -> None:
     found.trainer_spec.treat_whitespace_as_suffix = True
     with pytest.raises(PackageError, match="spaces"):
         check_tokenizer(found.SerializeToString())
+
+
+def test_a_folder_says_which_tokens_stand_for_no_text(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = load_user_model(f"hf:{folders.marian(tmp_path / 'marian', ('de', 'fr'))}?target=fr")
+    assert isinstance(model, RunnableModel)
+    header, _ = unpack(pack_checkpoint(describe_model(model)))
+    assert header["vocabulary"]["special_tokens"] == sorted(model.tokenizer.special_tokens)
+    assert {">>de<<", ">>fr<<", "</s>"} <= {*header["vocabulary"]["special_tokens"]}
+    assert "<unk>" not in header["vocabulary"]["special_tokens"]
 
 
 def test_the_kernel_is_its_source_assembled() -> None:

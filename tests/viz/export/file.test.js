@@ -88,6 +88,21 @@ describe("the guesses of an audience", () => {
     expect(guessesOf("kept nowhere", SCENES).counts(0)).toEqual([0, 1]);
   });
 
+  test("are saved as text that no spreadsheet runs", async () => {
+    storage();
+    const handed = [];
+    vi.stubGlobal("document", { createElement: () => ({ click() {} }) });
+    vi.stubGlobal("URL", { createObjectURL: (blob) => (handed.push(blob), "blob:"), revokeObjectURL() {} });
+    vi.stubGlobal("setTimeout", () => 0);
+    const guess = ["+1", "\\o/", 'say "=2"', "a,-b;@c\td\n=e", "2=2", "\t=\r-"];
+    const guesses = guessesOf("saved", [{ title: "=HYPERLINK(1)", guess }]);
+    guesses.add(0, 1);
+    guesses.save();
+    const cells = ["\\+1", "\\\\o/", 'say ""\\=2""', "a,\\-b;\\@c\td\n\\=e", "2=2", "\\\t\\=\r\\-"];
+    const rows = cells.map((cell, at) => `"1","\\=HYPERLINK(1)","${cell}","${at ? 0 : 1}"\n`);
+    expect(await handed[0].text()).toBe(`"scene","title","choice","guesses"\n${rows.join("")}`);
+  });
+
   test("that somebody else wrote there are left out", () => {
     const kept = storage();
     guessesOf("odd", SCENES).add(0, 1);

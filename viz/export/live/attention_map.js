@@ -8,10 +8,11 @@ const WIDE =
 const LEAST_NAMED_WEIGHT = 0.005;
 const SPECIAL = new Set(["</s>", "<pad>", "<s>"]);
 
-export const isSpecial = (token) => SPECIAL.has(token);
+/** Whether a token stands for no text; `special` are those of which the run's model says so. */
+export const isSpecial = (token, special = []) => SPECIAL.has(token) || special.includes(token);
 
 /** Whether a token is a word of its own, whatever stands around it. */
-export const isApart = (token) => isSpecial(token) || token === "<unk>";
+export const isApart = (token, special = []) => isSpecial(token, special) || token === "<unk>";
 
 const visible = (character) =>
   HIDDEN.test(character) ? `\\u${character.codePointAt(0).toString(16).padStart(4, "0")}` : character;
@@ -26,8 +27,8 @@ export function namesApart(tokens) {
 }
 
 /** Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text. */
-export const piecesOf = (tokens) =>
-  tokens.map((token) => ({ text: readable(token), space: /^[ \u2581]/.test(token) || isApart(token), special: isSpecial(token) }));
+export const piecesOf = (tokens, special = []) =>
+  tokens.map((token) => ({ text: readable(token), space: /^[ \u2581]/.test(token) || isApart(token, special), special: isSpecial(token, special) }));
 
 /** A token inside a sentence, isolated so that right-to-left text does not reorder the words around it. */
 export const quoted = (token) => say("“{token}”", { token: `\u2068${readable(token)}\u2069` });
@@ -59,8 +60,8 @@ export function rowInWords(query, keys, weights) {
 
 /** The mean over layers and heads, special source tokens left out: the source token each row is aligned to. */
 function aligned(map) {
-  const { layers, heads, queries, keys, columns } = map;
-  const plain = columns.map((token) => !isSpecial(token));
+  const { layers, heads, queries, keys, columns, special } = map;
+  const plain = columns.map((token) => !isSpecial(token, special));
   const counts = plain.some(Boolean) ? plain : plain.map(() => true);
   return Array.from({ length: queries }, (_, query) => {
     const sums = new Float64Array(keys);
@@ -76,7 +77,7 @@ function aligned(map) {
  */
 export function bestAligning(map, off = []) {
   const expected = aligned(map);
-  const text = map.rows.flatMap((token, row) => (isSpecial(token) ? [] : [row]));
+  const text = map.rows.flatMap((token, row) => (isSpecial(token, map.special) ? [] : [row]));
   const rows = text.length ? text : map.rows.map((_, row) => row);
   let best = null;
   for (let layer = 0; layer < map.layers; layer += 1) {
@@ -123,12 +124,12 @@ export function fine(weights, allowed) {
   return new Uint8Array(numbers.buffer);
 }
 
-/** The attention of one kind of a run, with the names of its rows (the tokens predicted) and columns. */
+/** The attention of one kind of a run, with the names of its rows (the tokens predicted) and columns, and which are special. */
 export function mapOf(run, kind) {
   const { shape: [layers, heads, queries, keys], data, mask } = run.maps[kind];
   const size = queries * keys;
   return {
-    ...{ kind, layers, heads, queries, keys },
+    ...{ kind, layers, heads, queries, keys, special: run.special },
     rows: kind === "encoder" ? run.sourceTokens : run.tokens,
     columns: kind === "decoder" ? [run.start, ...run.tokens.slice(0, -1)] : run.sourceTokens,
     weights: (layer, head, count = 1) => data.subarray((layer * heads + head) * size, (layer * heads + head + count) * size),
@@ -142,8 +143,8 @@ export function mapOf(run, kind) {
 }
 
 /** The rows and the columns that are special tokens. */
-export const specialPlaces = ({ rows, columns }) =>
-  [rows, columns].map((tokens) => tokens.flatMap((token, at) => (isSpecial(token) ? [at] : [])));
+export const specialPlaces = ({ rows, columns, special }) =>
+  [rows, columns].map((tokens) => tokens.flatMap((token, at) => (isSpecial(token, special) ? [at] : [])));
 
 const SHARPEST = 128;
 const POINTS = 64;

@@ -1,5 +1,5 @@
 import { listed, say, sentences } from "../../web/src/shared/say.js";
-import { arrive, changesText } from "./state.js";
+import { FREELY, arrive, changesText } from "./state.js";
 
 const textOf = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -97,17 +97,25 @@ export function connections(models) {
 
 /**
  * What asks the model for what `state` says, `show()`s it once it is there, and says what went wrong in `says`, while
- * `busy` is said to be; a later request overtakes.
+ * `busy` is said to be; a later request overtakes. With `keep` the place and the pins stay, unless one that was overtaken
+ * asked for another sentence, whose telling word is then shown.
  */
 export function translation(state, { busy, says }, of, show) {
   let latest = 0;
+  let awaited = false; // Another sentence, or that of another model, is asked for and not there yet ...
+  let fresh = false; // ... and is to begin with its telling word.
   return async (fields, { keep = false } = {}) => {
     Object.assign(state, fields);
+    const asksAnew = "text" in fields;
+    // What was chosen in the sentence that is still shown is nothing to hold another one to.
+    if (awaited && !asksAnew) Object.assign(state, FREELY);
+    awaited ||= asksAnew;
+    fresh = keep ? fresh && !("place" in fields) : true;
     const own = (latest += 1);
-    const { text, beam, search, constraints, target } = state;
+    const { at, text, beam, search, constraints, target } = state;
     busy.setAttribute("aria-busy", "true");
     const options = { ...search, beam: target ? 1 : beam, constraints, target, changes: changesText(state) };
-    const found = await of(state.at).translate(text, options).catch((error) => error);
+    const found = await of(at).translate(text, options).catch((error) => error);
     if (own !== latest) return;
     busy.removeAttribute("aria-busy");
     if (found instanceof Error) {
@@ -115,21 +123,24 @@ export function translation(state, { busy, says }, of, show) {
       if (!(found instanceof Problem)) console.error(found);
       return;
     }
-    found.changes = options.changes;
-    if (target) found.tree = state.run.tree; // One of its translations is looked at.
+    Object.assign(found, { at, changes: options.changes });
+    if (target && !awaited) found.tree = state.run.tree; // One of its translations is looked at.
     says.textContent = note(found);
-    arrive(state, found, keep);
+    arrive(state, found, !fresh);
+    [awaited, fresh] = [false, false];
     show();
   };
 }
 
 /** What asks once what the run of a state rests on, and `show()`s it once it is there. */
 export function explanation(of, show) {
-  return async ({ run, at }) => {
+  return async (state) => {
+    const { run } = state;
     if (run.explained !== undefined) return;
     run.explained = null; // It is asked for.
-    const found = await of(at).explain(run).catch(console.error);
-    run.explained = found ?? undefined; // It gave way to something else: asked again when the card is drawn again.
-    if (found) show();
+    const found = await of(run.at).explain(run).catch(console.error);
+    run.explained = found ?? undefined;
+    // Null: it gave way to something else, which may change nothing of what is shown. Drawn again, the card asks again.
+    if (found || (found === null && state.run === run)) show();
   };
 }

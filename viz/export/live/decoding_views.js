@@ -57,18 +57,24 @@ function withMeans(map) {
   return all;
 }
 
+/** Whether an attention has a head of this name, "3.1" or "3.mean": one may have been chosen for another model. */
+function hasHead({ layers, heads }, name) {
+  const [layer, head] = name.split(".");
+  return layer >= 1 && layer <= layers && (head === "mean" || (head >= 1 && head <= heads));
+}
+
 /** What decode_player.js reads; `aligning` is the best aligning head, `crossHead` and `ownHead` name those it begins with. */
-export function playerData(run, { id, step, aligning, crossHead = "aligning", ownHead = "" }, palette) {
+export function playerData(run, { id, step, aligning, crossHead = "", ownHead = "" }, palette) {
   const [cross, own] = ["cross", "decoder"].map((kind) => mapOf(run, kind));
   const shape = ({ layers, heads, queries, keys }) => [layers, heads, queries, keys];
   const header = {
     id,
     start: Math.min(step, run.steps.length - 1),
-    source: piecesOf(run.sourceTokens),
-    target: piecesOf([own.columns[0], ...run.tokens]),
+    source: piecesOf(run.sourceTokens, run.special),
+    target: piecesOf([own.columns[0], ...run.tokens], run.special),
     steps: stepsOf(run.steps),
-    cross: { shape: shape(cross), chosen: crossHead, name: say("cross-attention") },
-    own: { shape: shape(own), chosen: ownHead || `${own.layers}.mean` },
+    cross: { shape: shape(cross), chosen: hasHead(cross, crossHead) ? crossHead : "aligning", name: say("cross-attention") },
+    own: { shape: shape(own), chosen: hasHead(own, ownHead) ? ownHead : `${own.layers}.mean` },
     aligning: [aligning.layer, aligning.head],
     stops: palette.stops,
     scale: palette.scale,

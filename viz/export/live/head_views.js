@@ -91,8 +91,8 @@ export function textData(map, place, palette, pinned) {
   const { layer, head } = place;
   const [weights, allowed] = [map.weights(layer, head), map.allowed(layer)];
   const header = {
-    query: { title: QUERIES[map.kind], tokens: piecesOf(map.rows) },
-    key: { title: KEYS[map.kind], tokens: piecesOf(map.columns) },
+    query: { title: QUERIES[map.kind], tokens: piecesOf(map.rows, map.special) },
+    key: { title: KEYS[map.kind], tokens: piecesOf(map.columns, map.special) },
     alt: headInWords(map, place, pinned[0]),
     label: say("{kind}, layer {layer}, head {head}, as shaded text", named(map, place)),
     stops: palette.stops,

@@ -51,7 +51,7 @@ function application(given, components) {
     parts.see.textContent = state.view === "decode" ? "" : headInWords(mapOf(state.run, state.kind), state.place, pinned);
     parts.kind.row.hidden = state.view === "decode";
     board(state);
-    drawn.draw({ ...state, palette, model: header.models[state.at].name });
+    drawn.draw({ ...state, palette, model: header.models[state.run.at].name });
     if ((state.pins.target ?? null) !== null) explain(state);
     document.body.dataset.drawn = state.number;
   };
@@ -105,7 +105,7 @@ function application(given, components) {
 function liveScenes({ models, styles }, components) {
   const of = connections(models);
   const open = ({ live, omit }, says) => {
-    const { model, sentence, palette, ...settings } = live;
+    const { model, sentence, palette, saved, ...settings } = live;
     const state = begun({ ...settings, at: model, text: sentence });
     const host = element("div", "live-scene");
     const parts = { translation: null, pictures: element("div") };
@@ -129,8 +129,9 @@ function liveScenes({ models, styles }, components) {
     });
     box.value = sentence;
     form.dataset.role = "sentence";
+    // The picture need not show what the model would write now: of a search it may be any way, of a branch its beginning is given.
     const hear = async (name, value) => {
-      await translate({ text: sentence, ...FREELY }, { keep: true });
+      await translate({ text: sentence, ...FREELY, ...saved }, { keep: true });
       if (state.run) act.player(name, value);
     };
     return Object.assign(scene, { form, hear, prepare: () => of(model).ready.catch(() => {}) }); // What went wrong is said once it is asked.

@@ -22,13 +22,19 @@ export const changesText = ({ off, changes }) =>
 /** The name of the pin of a row or a column in an attention of one kind. */
 export const pinName = (kind, side) => (side === "key" ? `${kind} key` : kind === "encoder" ? "source" : "target");
 
+/** The pins of rows and columns that a run has. */
+function pinsWithin(pins, { tokens, sourceTokens }) {
+  const count = (name) => (name === "target" || name === pinName("decoder", "key") ? tokens.length : sourceTokens.length);
+  return Object.fromEntries(Object.entries(pins).map(([name, at]) => [name, at < count(name) ? at : null]));
+}
+
 /** A new run is there: it begins with its telling word at the head that shows it, or where the last one was left. */
 export function arrive(state, run, keep) {
   const cross = mapOf(run, "cross");
   const aligning = bestAligning(cross, state.off);
   Object.assign(state, { run, aligning, number: state.number + 1 });
   if (keep) {
-    if (state.pins.target >= run.tokens.length) state.pins = { ...state.pins, target: null };
+    state.pins = pinsWithin(state.pins, run);
     return;
   }
   const telling = tellingWord(cross, state.off);
@@ -48,6 +54,9 @@ export function hearing(state, { change, translate }) {
     change({ pins: { ...state.pins, [query]: same ? null : row, [key]: same ? null : column } });
   };
   const written = (step) => state.run.ids.slice(0, step);
+  const forbidden = () => state.constraints.forbidden ?? [];
+  // A candidate is gone on from greedily: a search would weigh other beginnings.
+  const goOn = (step, id) => ({ ...FREELY, beam: 1, constraints: { prefix: [...written(step), id], forbidden: forbidden() } });
   /** The player at a step, and with it the card, if one is open. */
   const atStep = (step) => ({ step, ...(state.pins.target != null && { pins: { ...state.pins, target: step } }) });
   return {
@@ -66,7 +75,7 @@ export function hearing(state, { change, translate }) {
         change({ kind, place: { layer, head }, view: state.view === "decode" ? "heatmap" : state.view });
       }
       if (name === "open") change({ view: "decode", step: at });
-      if (name === "candidate") again({ ...FREELY, view: "decode", beam: 1, step: at, constraints: { prefix: [...written(at), value] } });
+      if (name === "candidate") again({ ...goOn(at, value), view: "decode", step: at });
     },
     switches: (name, off) => again({ off, target: null, current: 0 }),
     best: (name, { number }) => again({ target: state.run.tree.best[number].ids, current: number }),
@@ -76,15 +85,15 @@ export function hearing(state, { change, translate }) {
       again({ target: ids, current: best.findIndex((one) => String(one.ids) === String(ids)), ...atStep(ids.length - 1) });
     },
     player(name, value) {
-      const { prefix, forbidden = [] } = state.constraints;
       if (name === "step") {
         state.step = value;
         if (state.pins.target != null) change(atStep(value));
       }
       if (name === "word") change({ pins: toggled(state.pins, "target", value), step: value });
-      // A candidate is gone on from greedily: a search would weigh other beginnings.
-      if (name === "pick") again({ ...FREELY, beam: 1, ...atStep(value.step), constraints: { prefix: [...written(value.step), value.id], forbidden } });
-      if (name === "forbid") again({ ...FREELY, ...atStep(value.step), constraints: { prefix, forbidden: [...forbidden, [value.id]] } });
+      if (name === "view") state.chosen = { crossHead: value.cross, ownHead: value.own }; // The player shows them already.
+      if (name === "pick") again({ ...goOn(value.step, value.id), ...atStep(value.step) });
+      // From the start: a beginning that was gone on from may hold the token, and would have priority.
+      if (name === "forbid") again({ ...FREELY, ...atStep(value.step), constraints: { forbidden: [...forbidden(), [value.id]] } });
     },
   };
 }

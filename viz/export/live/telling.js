@@ -8,7 +8,8 @@ const [SHORTER, ARTICLE_LETTERS, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MA
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
-const textWords = (tokens) => mergedWords(tokens).filter(({ from }) => !isSpecial(tokens[from])).map((word) => ({ ...word, text: word.text.trim() }));
+const textWords = (tokens, special) =>
+  mergedWords(tokens, special).filter(({ from }) => !isSpecial(tokens[from], special)).map((word) => ({ ...word, text: word.text.trim() }));
 const sumOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0);
 const placesWhere = (values, holds) => [...values.keys()].filter((at) => holds(values[at], at));
 const largestOf = (values) => values.indexOf(Math.max(...values));
@@ -17,9 +18,9 @@ const lengthOf = ({ text }) => [...text].length;
 
 /** Cross-attention between words: `weights[head][row][key]`, heads counted over all layers; `matches` are of all heads. */
 function wordWeights(map) {
-  const [rows, keys] = [textWords(map.rows), textWords(map.columns)];
+  const [rows, keys] = [map.rows, map.columns].map((tokens) => textWords(tokens, map.special));
   if (!rows.length || !keys.length) return null;
-  const special = placesWhere(map.columns, isSpecial);
+  const special = placesWhere(map.columns, (token) => isSpecial(token, map.special));
   const heads = Array.from({ length: map.layers * map.heads }, (_, at) => at);
   const pieces = (head, row) => map.row(Math.floor(head / map.heads), head % map.heads, row);
   const mean = ({ from, to }, head, sum) => sumOf(Array.from({ length: to - from }, (_, at) => sum(pieces(head, from + at)))) / (to - from);

@@ -12,22 +12,22 @@ const startsWithCjk = (token) => CJK.test([...token][0] ?? "");
 const endsWithCjk = (token) => CJK.test([...token].at(-1) ?? "");
 
 /** Whether letters follow the punctuation at `place` without a space: don't, U-Bahn, 3.5. */
-function wordGoesOn(tokens, place) {
+function wordGoesOn(tokens, place, special) {
   for (const token of tokens.slice(place + 1)) {
-    if (token.startsWith(" ") || isApart(token) || startsWithCjk(token)) return false;
+    if (token.startsWith(" ") || isApart(token, special) || startsWithCjk(token)) return false;
     if (!isPunctuation(token)) return true;
   }
   return false;
 }
 
-function begins(tokens, place, start) {
+function begins(tokens, place, start, special) {
   const [token, before] = [tokens[place], tokens[place - 1]];
-  if (token.startsWith(" ") || isApart(token) || isApart(before)) return true;
+  if (token.startsWith(" ") || isApart(token, special) || isApart(before, special)) return true;
   if (before === " ") return false; // A space that is a piece by itself belongs to what follows.
   if (startsWithCjk(token) || endsWithCjk(before)) return true;
   const inside = tokens.slice(start, place).some((one) => !isPunctuation(one));
   if (!isPunctuation(token)) return !inside; // After an opening bracket or quote.
-  return !(inside && wordGoesOn(tokens, place));
+  return !(inside && wordGoesOn(tokens, place, special));
 }
 
 /** The characters of byte tokens; their names where they are no UTF-8 or control characters. */
@@ -46,11 +46,11 @@ function joinWord(tokens) {
   return text;
 }
 
-/** The words of some tokens, each { text, from, to }; together they are all of them. */
-export function mergedWords(tokens) {
+/** The words of some tokens, each { text, from, to }; together they are all of them. `special` as `isSpecial` has it. */
+export function mergedWords(tokens, special = []) {
   const marked = tokens.some((token) => token.startsWith(" "));
   const starts = tokens.length ? [0] : [];
-  for (let place = 1; place < tokens.length; place += 1) if (!marked || begins(tokens, place, starts.at(-1))) starts.push(place);
+  for (let place = 1; place < tokens.length; place += 1) if (!marked || begins(tokens, place, starts.at(-1), special)) starts.push(place);
   return starts.map((from, at) => {
     const to = starts[at + 1] ?? tokens.length;
     return { text: joinWord(tokens.slice(from, to)), from, to };
@@ -60,9 +60,9 @@ export function mergedWords(tokens) {
 const ROWS = 4;
 
 /** The words of the source by their share of what a token looked at, the largest first. */
-function sourceShares({ sourceTokens, looked }, position) {
+function sourceShares({ sourceTokens, looked, special }, position) {
   const row = looked.subarray(position * sourceTokens.length, (position + 1) * sourceTokens.length);
-  const shares = mergedWords(sourceTokens).map(({ text, from, to }) => ({ text, share: row.subarray(from, to).reduce((sum, one) => sum + one, 0) }));
+  const shares = mergedWords(sourceTokens, special).map(({ text, from, to }) => ({ text, share: row.subarray(from, to).reduce((sum, one) => sum + one, 0) }));
   return shares.sort((one, other) => other.share - one.share);
 }
 

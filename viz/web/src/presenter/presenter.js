@@ -14,7 +14,7 @@ const COMES_WITHIN = 10_000; // Milliseconds.
 function here(file) {
   const query = new URLSearchParams(location.search);
   for (const name of ["present", "scene", "contrast"]) query.delete(name);
-  if (file) query.set("file", file);
+  if (file) query.set("kept", file);
   return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [], guess: [], choices: [], sentence: "" }];
 }
 

@@ -133,7 +133,7 @@ async function fitsAgain(frame) {
 }
 
 /** Whether a scene is what its address says, and nothing that was typed or handed over besides. */
-const isAddressAlone = ({ address, live }) => !live && !new URL(address, location.href).searchParams.has("file");
+const isAddressAlone = ({ address, live }) => !live && !new URL(address, location.href).searchParams.has("kept");
 
 /** Have a page load the script of its charts now, which takes it a second, and not with the first scene that has one. */
 function loadAhead(page, name) {

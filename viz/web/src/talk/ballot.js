@@ -57,7 +57,18 @@ export function countedDigits(now = () => performance.now()) {
   };
 }
 
-const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
+const CELL_ENDS = ",;\t\r\n\"";
+
+/**
+ * A cell of a table, as model/atomic_write.py writes one: a backslash stands where one begins, or would begin, that a
+ * spreadsheet runs as a formula (CWE-1236), and a backslash in a text is doubled.
+ */
+function quoted(value) {
+  const text = String(value).replaceAll("\\", "\\\\");
+  const begins = (at) => at === 0 || CELL_ENDS.includes(text[at - 1]);
+  const shown = text.replace(/[=+\-@\t\r]/g, (sign, at) => (begins(at) ? `\\${sign}` : sign));
+  return `"${shown.replaceAll('"', '""')}"`;
+}
 
 /**
  * What the audience guesses at the scenes of a talk that ask (`guess`, their choices): kept by this browser under the
