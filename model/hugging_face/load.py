@@ -91,6 +91,7 @@ MAX_LONG_TEXT_TOKENS = 8192
 UNUSED_WEIGHTS = re.compile(r"\bpooler\b")
 """Weights that no attention depends on, and that a model trained without them has not."""
 PROBE_SENTENCE = "This sentence is read once."
+TEMPLATE_FAULT_TEXT = to_say("The chat template of {folder} cannot be applied, so texts are read without it.")
 
 
 class FolderModel(RunnableModel):
@@ -106,14 +107,14 @@ class FolderModel(RunnableModel):
     templates: Mapping[str, PromptTemplate | None]
     """What can be applied to a typed text, by name."""
     template_fault: str = ""
-    """Why its chat template is none of these."""
+    """The name of the folder whose chat template is none of these, since it cannot be applied; "" where it can."""
 
     @property
     def notes(self) -> Sequence[str]:
         template = describe_template(self.templates, self.prompt_template)
         notes = (
             template,
-            self.template_fault,
+            say(TEMPLATE_FAULT_TEXT, folder=self.template_fault) if self.template_fault else "",
             *self.absent.sentences,
             *describe_unapplied_generation_settings(self.generation),
         )
@@ -369,7 +370,7 @@ def _load_text_generator(
 def _list_prompt_templates(
     folder: Path, tokenizer: PreTrainedTokenizerBase, tasks: Mapping[str, TaskPrefix], *, two_sided: bool
 ) -> tuple[Mapping[str, PromptTemplate | None], str]:
-    """What can be applied to a typed text, the folder's own choice first, and why its chat template cannot."""
+    """What can be applied to a typed text, the folder's own choice first; its name where its chat template cannot."""
     if two_sided or not tokenizer.chat_template:
         return {NO_TEMPLATE: None, **(tasks if two_sided else {})}, ""
     try:
@@ -377,9 +378,7 @@ def _list_prompt_templates(
         if PROBE_SENTENCE not in chat.apply(PROBE_SENTENCE).text:
             raise ValueError("the chat template leaves the text out")
     except ValueError:
-        return {NO_TEMPLATE: None}, say(
-            "The chat template of {folder} cannot be applied, so texts are read without it.", folder=folder.name
-        )
+        return {NO_TEMPLATE: None}, folder.name
     return {CHAT_TEMPLATE: chat, NO_TEMPLATE: None}, ""
 
 

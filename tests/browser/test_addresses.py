@@ -26,7 +26,7 @@ def test_an_infinite_number_is_left_out_and_the_rest_kept(
 ) -> None:
     open_page(page, address)
     if label == "Seed":
-        open_menu(page, "numbers")
+        open_menu(page, "more-numbers")
     field = page.get_by_label(label, exact=True)
     expect(field).to_have_value(value)
     expect(page).to_have_url(re.compile(re.escape(left)))
@@ -43,7 +43,7 @@ def test_the_way_back_leads_over_nonsense(page: Page) -> None:
     settle(page)
     expect(page).to_have_url(re.compile("decode"))
     expect(page).not_to_have_url(re.compile("seed"))
-    expect(open_menu(page, "numbers").get_by_label("Seed", exact=True)).to_have_value("0")
+    expect(open_menu(page, "more-numbers").get_by_label("Seed", exact=True)).to_have_value("0")
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 

@@ -128,7 +128,7 @@ def test_sampling_by_seed(page: Page) -> None:
     at_step(page, 1)
     drawn = written(page)
     expect(player(page).locator(".drawn").first).to_be_visible()
-    enter(open_menu(page, "numbers").get_by_label("Seed"), "2")
+    enter(open_menu(page, "more-numbers").get_by_label("Seed"), "2")
     close_menu(page)
     expect(player(page).locator(".target .piece")).not_to_have_text(drawn)
     linked(page, "seed=2")

@@ -65,8 +65,8 @@ def test_a_talk_with_files_of_ones_own(page: Page, other: Page, disk: Page, pack
     address = page.locator("dialog.show iframe.seen").get_attribute("src") or ""
     page.keyboard.press("Escape")
 
-    assert "file=" in address
-    other.goto(f"/masks?from=upload&present=1&embed=true&file={'A' * 32}")
+    assert "kept=" in address
+    other.goto(f"/masks?from=upload&present=1&embed=true&kept={'A' * 32}")
     expect(other.get_by_text("no longer kept")).to_have_count(0)  # Not on the stage, so no file is asked for.
     expect(other.locator('.plot[data-panel="given"]')).to_have_count(0)
 

@@ -144,7 +144,7 @@ def test_a_page_is_presented_alone_and_left_by_escape(stage: BarePage) -> None:
     stage.page.keyboard.press("p")
     expect(view.locator("dialog")).to_have_attribute("data-scene", "1")
     expect(find_shown_scene(stage.page)).to_have_text("eins allein drei")
-    assert "file=a.npz" in (view.locator("iframe.seen").get_attribute("src") or "")
+    assert "kept=a.npz" in (view.locator("iframe.seen").get_attribute("src") or "")
     expect(view.locator(".foot")).to_be_hidden()
     stage.page.keyboard.press("Escape")
     expect(view.locator("dialog")).to_have_count(0)

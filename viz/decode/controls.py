@@ -64,13 +64,13 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
         st.button(
             say("Again"), key="again-sample", on_click=_resample_with_next_seed, help=say("Draw another translation")
         )
-        more = draw_menu(say("More"), "numbers", "number-list")
+        more = draw_menu(say("More"), "more-numbers", "number-list")
         top_k = _draw_number_in_menu(more, say("Top-k"), DECODE_TOP_K)
         sampling = Sampling(temperature, top_k, _draw_number_in_menu(more, say("Top-p"), DECODE_TOP_P))
         seed = _draw_number_in_menu(more, say("Seed"), DECODE_SEED)
     elif method == "beam":
         width = _draw_number_input(say("Width"), DECODE_BEAM_WIDTH)
-        more = draw_menu(say("More"), "numbers", "number-list")
+        more = draw_menu(say("More"), "more-numbers", "number-list")
         penalty = _draw_number_in_menu(more, say("Length penalty"), DECODE_LENGTH_PENALTY)
         stop = "early" if _draw_in_menu(more, DECODE_STOP_EARLY, _draw_stop_choice) else stop
     elif method == "given":

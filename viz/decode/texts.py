@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attenscope.decoding.greedy_and_sampling import Constraints, find_repetition
 from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
+from attenscope.interventions.changes import HeadChange, parse_changes
 from attenscope.language import say, say_many, to_say
 from attenscope.runnable_model import TextTokenizer, Translation
 from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
@@ -33,11 +34,21 @@ CHANGED_DISAGREEMENT_TEXT = to_say(
     "the cache or a mask."
 )
 
+STOPPED_SEARCH_TEXTS = {
+    "translation": to_say("Stopped while searching: this is the best translation found until then."),
+    "continuation": to_say("Stopped while searching: this is the best continuation found until then."),
+}
+EMPTY_TEXTS = {
+    "translation": to_say("The model ended at once: its first token is {token}, so the translation is empty."),
+    "continuation": to_say("The model ended at once: its first token is {token}, so the continuation is empty."),
+}
+"""By what a model calls the text that it writes."""
+
 
 def describe_problems(result: Translation, stopped: bool) -> list[str]:
     """What went wrong in a decoding, a sentence each; an empty list when nothing did."""
     sentences = []
-    steps = result.steps
+    steps, written = result.steps, "continuation" if result.trace.cross is None else "translation"
     if stopped and result.stop_reason is None:
         sentences.append(
             say_many(
@@ -47,14 +58,9 @@ def describe_problems(result: Translation, stopped: bool) -> list[str]:
             )
         )
     elif stopped:
-        sentences.append(say("Stopped while searching: this is the best translation found until then."))
+        sentences.append(say(STOPPED_SEARCH_TEXTS[written]))
     if len(steps) == 1 and steps[0].stopped == "eos":
-        sentences.append(
-            say(
-                "The model ended at once: its first token is {token}, so the translation is empty.",
-                token=steps[0].token,
-            )
-        )
+        sentences.append(say(EMPTY_TEXTS[written], token=steps[0].token))
     loop = find_repetition(result.target_ids)
     if loop:
         text = "".join(result.target_tokens[loop.start : loop.start + loop.length])
@@ -98,9 +104,19 @@ def version_name(run: DecodingRun, tokenizer: TextTokenizer) -> str:
     request = run.request
     parts = [request.name, *constraint_texts(request.constraints, tokenizer)]
     if request.changes:
-        count = request.changes.count(",") + 1
-        parts.append(request.changes if count < 3 else say("{count} heads off", count=count))
+        parts.append(_name_changes(request.changes))
     return " · ".join(parts)
+
+
+def _name_changes(changes: str) -> str:
+    """One or two changes by themselves, more by their number."""
+    parsed = parse_changes(changes)
+    count = len(parsed)
+    if count < 3:
+        return changes
+    if all(isinstance(one, HeadChange) and one.change == "off" for one in parsed):
+        return say("{count} heads off", count=count)
+    return say("{count} changes", count=count)
 
 
 def constraint_texts(constraints: Constraints, tokenizer: TextTokenizer) -> list[str]:

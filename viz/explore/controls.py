@@ -237,7 +237,7 @@ def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
         low, high = _get_shown_measure_range(kind, measure, statistics[measure])
         top = _compute_range_maximum(statistics[measure])
         label = say("Show heads between")
-        st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
+        st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure, top), persist_state="session")
 
 
 def _list_head_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
@@ -246,12 +246,14 @@ def _list_head_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSou
 
 def _get_shown_measure_range(kind: Kind, measure: Measure, values: np.ndarray) -> tuple[float, float]:
     """The range of a measure whose heads are shown: all until one is chosen."""
-    chosen: tuple[float, float] = st.session_state.get(_range_key(kind, measure), (0.0, _compute_range_maximum(values)))
+    top = _compute_range_maximum(values)
+    chosen: tuple[float, float] = st.session_state.get(_range_key(kind, measure, top), (0.0, top))
     return chosen
 
 
-def _range_key(kind: Kind, measure: Measure) -> str:
-    return f"range-{kind}-{measure}"
+def _range_key(kind: Kind, measure: Measure, top: float) -> str:
+    # The maximum is in it: a slider that nobody touched stores its range too, which is a part of a longer sentence's.
+    return f"range-{kind}-{measure}-{top:g}"
 
 
 def _compute_range_maximum(values: np.ndarray) -> float:

@@ -174,7 +174,12 @@ def draw_tour_button(model: RunnableModel) -> None:
 
 
 def draw_tour_step(model: RunnableModel) -> None:
-    """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
+    """Draw the step that the visitor is at, in place of the examples; nothing outside the tour.
+
+    Nothing for a model of other languages.
+    """
+    if not has_examples(model):
+        return
     if not (at := EXPLORE_TOUR_STEP.hold()) or at > len(steps := load_tour_steps()):
         return
     step, sentence = steps[at - 1], steps[0].address["sentence"]

@@ -16,7 +16,7 @@ from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap
 from attenscope.viz.explore.controls import MODEL_OF_PICTURE
 from attenscope.viz.explore.picture_view import is_over_patches
-from attenscope.viz.explore.screen import draw_screen
+from attenscope.viz.explore.screen import draw_screen, remember_auto_selected_head
 from attenscope.viz.explore.trace_page import StaticTrace, draw_trace
 from attenscope.viz.traces.session import (
     OPEN_ERROR_KEY,
@@ -50,7 +50,7 @@ def draw_media_page(own: MediaModel) -> None:
         return
     PIN.hold(of=name)
     if reading.patches:
-        _open_on_picture(own.name, reading)
+        _open_on_picture(own.name, name, reading)
     draw_trace(reading.opened, partial(draw_screen, MediaTrace(reading.opened, seen=reading.patches, name=name)))
 
 
@@ -105,7 +105,7 @@ def _draw_uploader(own: MediaModel) -> None:
     st.caption(say("It stays in your session alone."))
 
 
-def _open_on_picture(model: str, reading: cache.OpenedMedium) -> None:
+def _open_on_picture(model: str, name: str, reading: cache.OpenedMedium) -> None:
     """Show the picture, and the head of the last layer whose first row looks most at one place, where nothing is asked.
 
     Once for each model: afterwards the visitor chooses.
@@ -118,9 +118,12 @@ def _open_on_picture(model: str, reading: cache.OpenedMedium) -> None:
     if not is_in_address(EXPLORE_VIEW):
         EXPLORE_VIEW.set("picture")
     if not any(is_in_address(one) for one in (KIND, LAYER, HEAD)):
-        KIND.put(over.kind)
+        head = find_sharpest_head(over, reading.patches)
+        if len(maps) > 1:  # The only one is shown without being chosen: another model need not have it.
+            KIND.put(over.kind)
         LAYER.put(over.layers)
-        HEAD.put(find_sharpest_head(over, reading.patches) + 1)
+        HEAD.put(head + 1)
+        remember_auto_selected_head(model, name, (over.layers - 1, head))
 
 
 def find_sharpest_head(attention: AttentionMap, patches: Patches | None) -> int:

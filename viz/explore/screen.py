@@ -184,6 +184,8 @@ PICKED_HEAD = "head picked"
 
 NO_HEAD: HeadPlace = (-1, -1)
 """In its place where the visitor has chosen the head."""
+PICKED_PINS = "pins picked"
+"""The session key of the sentence and its pins that the page itself has picked last."""
 
 
 def remember_auto_selected_head(model: str, identity: str, place: HeadPlace) -> None:
@@ -211,7 +213,7 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     """Choose the head and the pin of a sentence where the visitor has chosen none; once for each.
 
     `identity` is what pins belong to. A head that the visitor has chosen stays with another sentence of the same model,
-    and so does all that an address shows.
+    pins that they have set stay with another model, and so does all that an address shows.
     """
     before = st.session_state.get(PICKED_HEAD)
     in_address = any(is_in_address(one) for one in (LAYER, HEAD))
@@ -229,6 +231,7 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
         chosen = in_address or place != (LAYER.default - 1, HEAD.default - 1)  # A page before may have held those.
     else:
         chosen = before[0] == model and before[2] != place
+        _forget_picked_pins(identity, before[0], model)
     remember_auto_selected_head(model, identity, NO_HEAD if chosen else place)
     kind = KIND.get() if KIND.get() in trace.maps else tuple(trace.maps)[-1]
     if kind != "cross":
@@ -245,6 +248,13 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     _select_head_for_visitor(model, identity, (telling.layer, telling.head), chosen=chosen)
     for side, position in locate_word_of_reading(words, telling).items():
         add_pins(identity, {side: position})
+    st.session_state[PICKED_PINS] = identity, PIN.get(of=identity)
+
+
+def _forget_picked_pins(identity: str, before: str, model: str) -> None:
+    """Let go of the pins of a sentence that the page itself has picked for another model than the one that is shown."""
+    if before != model and st.session_state.get(PICKED_PINS) == (identity, PIN.get(of=identity)):
+        PIN.set({}, of=identity)
 
 
 def locate_word_of_reading(words: WordWeights, reading: WordReading) -> dict[SentenceSide, int]:

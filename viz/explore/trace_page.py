@@ -29,12 +29,13 @@ from attenscope.viz.explore.screen import draw_screen, select_default_head_and_p
 from attenscope.viz.explore.view_data import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
-from attenscope.viz.traces.session import cache_trace_result, close_trace
+from attenscope.viz.traces.session import cache_trace_result
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import LAYER, PIN, ROWS, get_pin, toggle_pins
 from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.links import set_explore_head
+from attenscope.viz.ui.open_trace import close_trace
 from attenscope.viz.web.maps import TileSwitches
 from attenscope.viz.web.text_components import CardActions, draw_word_card, masked_word_data
 

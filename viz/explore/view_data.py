@@ -216,7 +216,7 @@ class TokenDisplay:
     merged: bool
     """Whether pieces were merged into words."""
     whole: AttentionMap
-    """The map with its special tokens, each row of which sums to 1."""
+    """The map with its special tokens, a row of which is the whole distribution of its query."""
     whole_rows: tuple[int, ...]
     """The row of `whole` that each row is."""
     hides_first: bool
@@ -237,6 +237,10 @@ class TokenDisplay:
         """The share of the weight of the displayed rows, 0 to 1, that lies on hidden columns; over layers and heads."""
         rows = self.whole.weights[:, :, list(self.whole_rows)].sum(dtype=np.float64)
         return float(1 - self.attention.weights.sum(dtype=np.float64) / rows) if rows else 0.0
+
+    def sum_whole_rows(self, layer: int, head: int) -> np.ndarray:
+        """The sum of the weights of each displayed row (Q,) of a head, from 0, with those on hidden columns."""
+        return self.whole.weights[layer, head, list(self.whole_rows)].sum(axis=-1, dtype=np.float64)
 
     @cached_property
     def hidden_first_token_share(self) -> float:

@@ -109,6 +109,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         in_words=scene.tokens.merged,
         hides_keys=scene.tokens.hides_keys,
         hides_first=scene.tokens.hides_first,
+        whole_sums=scene.tokens.sum_whole_rows(scene.layer, scene.head),
     )
     line = join_sentences(line, describe_chat_role_bands(scene.roles), describe_attention_sink(scene))
     draw_caption(line)
@@ -183,6 +184,7 @@ def _draw_shaded_text_view(scene: Scene) -> DrawnView | None:
         (scene.attention, scene.layer, scene.head),
         (scene.rows, (scene.query, scene.key), head_alt_text(scene)),
     )
+    alone = scene.trace.cross is None
     draw_shaded_text(
         *head,
         scene.look,
@@ -190,9 +192,10 @@ def _draw_shaded_text_view(scene: Scene) -> DrawnView | None:
         key=scene.element_key("text"),
         on_pin=_pin_callback(scene),
         fixed=not scene.is_first_side,
+        alone=alone,
     )
     draw_caption(say(SHADED_TEXT.line))
-    return _build_component_view("text", lambda look: encode_shaded_text(*head, look, *options), scene)
+    return _build_component_view("text", lambda look: encode_shaded_text(*head, look, *options, alone=alone), scene)
 
 
 PIPELINE_TEXT = ViewText(

@@ -8,12 +8,13 @@ where a scene is collected (:mod:`viz.export.collect`), the view is handed over 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 from urllib.parse import quote
 
 import streamlit as st
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+Arguments = ParamSpec("Arguments")
 SESSION_BINDING: dict[str, Any] = {"persist_state": "session"}
 """Binding of the controls of the menu, which no address holds."""
 PALETTES_BY_SCHEME = {to_say("light"): LIGHT, to_say("dark"): DARK}
@@ -60,6 +62,9 @@ class SavedView:
     """Anything else: by the file's name, what the visitor reads for it and its bytes."""
     width: int = 860
     """CSS pixels that a picture at 1x is wide."""
+    decoded: Mapping[str, Any] = field(default_factory=dict)
+    """Of a decoding the ids that it shows and the sequences forbidden in it, by the names of the state of
+    viz/export/live/state.js: a live scene goes on from them."""
 
     def view(self, palette: Palette) -> View:
         return View(self.title or self.name, self.parts(palette), self.facts)
@@ -101,6 +106,18 @@ def register_savable_view(what: SavedView | Callable[[], SavedView]) -> None:
 def unregister_savable_view() -> None:
     """Forget the view that was offered: the page is about to draw another, or none."""
     st.session_state.pop(OFFERED_VIEW, None)
+
+
+def view_fragment(draw: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """As ``st.fragment``, for what draws a page's view: a run of it alone, without the page's frame, offers it anew."""
+
+    @st.fragment
+    @functools.wraps(draw)
+    def draw_view(*given: Arguments.args, **named: Arguments.kwargs) -> None:
+        unregister_savable_view()
+        draw(*given, **named)
+
+    return draw_view
 
 
 def draw_save_controls() -> None:

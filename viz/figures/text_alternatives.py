@@ -39,6 +39,8 @@ WORD_ROW_EXPLANATIONS = {
 }
 TIE_TOLERANCE = 1e-6
 """Relative difference below which two weights tie."""
+ROW_SUM_TOLERANCE = 0.01
+"""How far the rounding of weights, at worst to bfloat16, may take the sum of a row from 1."""
 LEAST_NAMED_WEIGHT = 0.005
 """The least weight of a key that is named beside others."""
 HEATMAP_ROW_PIXELS = HEATMAP_HEIGHT - 104
@@ -84,20 +86,25 @@ def explain_heatmap_reading(
     in_words: bool = False,
     hides_keys: bool = False,
     hides_first: bool = False,
+    whole_sums: np.ndarray | None = None,
 ) -> str:
     """How to read a heatmap of this kind, of pieces or words.
 
-    `hides_keys` where special tokens are no columns, `hides_first` where the first token is none.
+    `hides_keys` where special tokens are no columns, `hides_first` where the first token is none; `whole_sums` (Q,) are
+    then the sums of the rows together with these.
     """
     longest = max(attention.mask.shape)
     explanations = WORD_ROW_EXPLANATIONS if in_words else ROW_EXPLANATIONS
     return join_sentences(
         say(explanations[attention.kind], colour=say(SCALE_WORDS[scale])),
-        say("A row sums to 1 together with its weights on what is left out.")
-        if hides_first
-        else say("A row sums to 1 together with its weights on special tokens, which are hidden.")
-        if hides_keys
-        else say("A row sums to 1."),
+        _describe_row_sums(attention, whole_sums)
+        or (
+            say("A row sums to 1 together with its weights on what is left out.")
+            if hides_first
+            else say("A row sums to 1 together with its weights on special tokens, which are hidden.")
+            if hides_keys
+            else say("A row sums to 1.")
+        ),
         "" if attention.kind == "encoder" else say(ROW_LABEL_EXPLANATIONS[rows]),
         "" if attention.mask.all() else _describe_masked_cells(attention),
         ""
@@ -110,6 +117,17 @@ def explain_heatmap_reading(
             "arrow keys read each by itself."
         ),
     )
+
+
+def _describe_row_sums(attention: AttentionMap, whole_sums: np.ndarray | None) -> str:
+    """What the rows that may attend to a key sum to; "" where all sum to 1, with `whole_sums` where these are given."""
+    rows = attention.mask.any(axis=1)
+    sums = attention.weights.sum(axis=-1, dtype=np.float64)
+    together = sums if whole_sums is None else whole_sums
+    if not (np.abs(together[..., rows] - 1) > ROW_SUM_TOLERANCE).any():
+        return ""
+    shown = sums[..., rows]
+    return say("Rows sum to {low:.2f} to {high:.2f}.", low=float(shown.min()), high=float(shown.max()))
 
 
 def describe_strongest_head_link(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> str:

@@ -23,7 +23,7 @@ from attenscope.masks.conventions import (
 )
 from attenscope.masks.rule import MaskSizes, RuleError, build_mask, parse_sample_lengths
 from attenscope.viz.export.parts import Chart, Part, Words
-from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, view_fragment
 from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels
 from attenscope.viz.ui import controls, style
@@ -68,7 +68,7 @@ class Conversion:
         return list_conversion_losses(self.allowed, self.source, self.target)
 
 
-@st.fragment
+@view_fragment
 def draw_converter_view() -> None:
     """Draw one mask in two conventions. A fragment: its controls leave the rest of the page alone."""
     with st.container(key="converter-mask", horizontal=True, vertical_alignment="bottom"):

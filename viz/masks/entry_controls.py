@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.gallery.exhibits import PRINTED_EXAMPLES
-from attenscope.language import join_items, say, to_say
+from attenscope.language import current_language, join_items, say, to_say
 from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_array_name
 from attenscope.masks.read_files import (
     FILE_ENDINGS,
@@ -116,9 +116,13 @@ def draw_paste_input() -> MaskInput | None:
 
 
 def _read_pasted_arrays(text: str) -> MapContents:
-    """The arrays of a text; what was read is kept for this visitor until they paste another. DiagnosisError."""
-    kept = st.session_state.get("mask_pasted", ("", ""))
-    if kept[0] != text:
+    """The arrays of a text; what was read is kept for this visitor until they paste another. DiagnosisError.
+
+    It is kept for one language, as an error is a sentence.
+    """
+    asked = text, current_language()
+    kept = st.session_state.get("mask_pasted", (None, ""))
+    if kept[0] != asked:
         st.session_state.pop("mask_pasted", None)
         try:
             is_short = len(text) <= SHORT_TEXT_LENGTH
@@ -126,7 +130,7 @@ def _read_pasted_arrays(text: str) -> MapContents:
             found: MapContents | str = MapContents("", arrays)
         except DiagnosisError as error:
             found = str(error)
-        kept = st.session_state["mask_pasted"] = (text, found)
+        kept = st.session_state["mask_pasted"] = (asked, found)
     if isinstance(kept[1], str):
         raise DiagnosisError(kept[1])
     return kept[1]
@@ -163,7 +167,7 @@ def draw_upload_input() -> MaskInput | None:
             most=most,
         )
     )
-    _forget_removed_files(files[:MAX_FILES])
+    _forget_outdated_readings(files[:MAX_FILES])
     found, refused = _read_all_files(files[:MAX_FILES])
     if len(files) > MAX_FILES:
         refused.append(say("{count} files were given; the first {most} are read.", count=len(files), most=MAX_FILES))
@@ -252,25 +256,28 @@ def _read_uploaded_file_cached(file: UploadedFile, alone: bool) -> list[MapConte
     kept = st.session_state["mask_read"]
     if file.file_id not in kept:
         try:
-            kept[file.file_id] = _read_upload_via_temporary_file(file, alone)
+            kept[file.file_id] = current_language(), _read_upload_via_temporary_file(file, alone)
         except (UploadStoreError, BusyError) as error:  # Another time there may be place.
             raise UnreadableError(str(error)) from None
         except UnreadableError as error:
-            kept[file.file_id] = str(error)
-    found = kept[file.file_id]
+            kept[file.file_id] = current_language(), str(error)
+    _, found = kept[file.file_id]
     if isinstance(found, str):
         raise UnreadableError(found)
     return found
 
 
-def _forget_removed_files(files: list[UploadedFile]) -> None:
-    """Drop what was read of files that are no longer there.
+def _forget_outdated_readings(files: list[UploadedFile]) -> None:
+    """Drop what was read of files that are no longer there, and sentences in another language than the present one.
 
-    It is dropped in place: a new value would leave the old one in the session until the run ends.
+    It is dropped in place: a new value would leave the old one in the session until the run ends. Of a trace, which
+    would be opened again, there are no sentences.
     """
-    kept = st.session_state.setdefault("mask_read", {})
-    for name in kept.keys() - {file.file_id for file in files}:
-        del kept[name]
+    kept, there = st.session_state.setdefault("mask_read", {}), {file.file_id for file in files}
+    for name, (language, found) in list(kept.items()):
+        has_sentences = isinstance(found, str) or any(one.notes for one in found)
+        if name not in there or (has_sentences and language != current_language()):
+            del kept[name]
 
 
 def _read_upload_via_temporary_file(file: UploadedFile, alone: bool) -> list[MapContents]:

@@ -17,7 +17,7 @@ from attenscope.mask_tests.outcomes import STATUS_NAMES
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, view_fragment
 from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
@@ -193,7 +193,7 @@ def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fix
 GALLERY_STYLE = Path(__file__).parent / "gallery.css"
 
 
-@st.fragment
+@view_fragment
 def draw_gallery_view() -> None:
     """Draw one fault at a time. A fragment: choosing another leaves the rest of the page alone."""
     st.html(GALLERY_STYLE)

@@ -20,7 +20,7 @@ from attenscope.masks.softmax import is_blocked
 from attenscope.masks.toy_attention import apply_dropout
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, view_fragment
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
@@ -63,7 +63,7 @@ INPUT_WAYS: dict[str, InputWay] = {
 }
 
 
-@st.fragment
+@view_fragment
 def draw_judge_view() -> None:
     """Draw one way to hand over a mask at a time. A fragment: its controls leave the rest of the page alone."""
     st.html(JUDGE_STYLE)

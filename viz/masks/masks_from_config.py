@@ -130,10 +130,11 @@ def _draw_config_input() -> str:
     """The text of a config.json, pasted or of a file; the file goes first."""
     st.session_state.setdefault(_CONFIGURATION_KEY, EXAMPLE_CONFIGURATION)
     pasted: str = st.text_area("config.json", key=_CONFIGURATION_KEY, height=280, persist_state="session")
-    file = st.file_uploader(say("or a file"), type="json", key=_FILE_KEY, max_upload_size=1)
+    file = controls.file_uploader(say("or a file"), 1, type="json", key=_FILE_KEY)
     if file is None:
         return pasted
-    return file.getvalue()[: MAX_CONFIGURATION_CHARACTERS + 1].decode("utf-8", errors="replace")
+    given: bytes = file.getvalue()
+    return given[: MAX_CONFIGURATION_CHARACTERS + 1].decode("utf-8", errors="replace")
 
 
 def _draw_masks(found: ShownMasks) -> None:

@@ -20,7 +20,7 @@ from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Head, Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
-from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, view_fragment
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels, plot_perturbation
 from attenscope.viz.masks import cache
@@ -68,7 +68,7 @@ def draw_trial_view() -> None:
     _draw_trial(model, text, result.trace.sizes)
 
 
-@st.fragment
+@view_fragment
 def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
         if MASKS_TRIAL_EFFECT.hold() == "attention":

@@ -67,8 +67,10 @@ class NotebookState:
 
     @property
     def views(self) -> list[NotebookView]:
-        """The views that this trace can be shown in."""
-        able = {"joint": len(self.trace.maps) == 3, "decode": self.translation is not None}
+        """The views that this trace, and this layer and head of it, can be shown in."""
+        maps = self.trace.maps.values()
+        in_all = all(self.layer < one.layers and self.head < one.heads for one in maps)
+        able = {"joint": len(maps) == 3 and in_all, "decode": self.translation is not None}
         return [view for view in NOTEBOOK_VIEWS if able.get(view, True)]
 
 
@@ -108,7 +110,8 @@ def _build_links_parts(shown: NotebookState, look: Look) -> list[Part]:
 
 def _build_shaded_text_parts(shown: NotebookState, look: Look) -> list[Part]:
     place = shown.attention, shown.layer, shown.head
-    data = encode_shaded_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    options = (shown.rows, shown.pinned, _build_alt_text(shown))
+    data = encode_shaded_text(*place, look, *options, alone=shown.trace.cross is None)
     return _add_head_tiles(shown, look, [Component("text", data, follows=_can_draw_head_from_tiles(shown))])
 
 

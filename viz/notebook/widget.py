@@ -16,7 +16,6 @@ from attenscope.viz.figures.heatmap import RowLabel
 from attenscope.viz.notebook.static_html import static_html
 from attenscope.viz.notebook.views import (
     NO_STEPS_TEXT,
-    NOTEBOOK_VIEWS,
     NotebookState,
     NotebookView,
     build_widget_script,
@@ -50,7 +49,8 @@ def show(
 
     Layer and head count from 0, here and in the widget's attributes `layer`, `head`, `kind`, `view` and `pinned` (row
     and column), which follow what is chosen in it and may be set; `selected_head` is (kind, layer, head). Raises
-    TraceError for what cannot be shown, and traitlets.TraitError for a kind, a layer or a head that the trace has not.
+    TraceError for what cannot be shown, and traitlets.TraitError, as setting does, for a view, a kind, a layer, a head,
+    a row or a column that the trace has not.
     """
     trace = what if isinstance(what, AttentionTrace) else getattr(what, "trace", None)
     if not isinstance(trace, AttentionTrace):
@@ -74,7 +74,7 @@ class AttentionWidget(anywidget.AnyWidget):
     kind = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
-    pinned: Any = traitlets.List(traitlets.Any(), [None, None], minlen=2, maxlen=2).tag(sync=True)
+    pinned: Any = traitlets.List[Any](traitlets.Int(allow_none=True), [None, None], minlen=2, maxlen=2).tag(sync=True)
 
     def __init__(
         self, trace: AttentionTrace, translation: Any, look: Look, rows: RowLabel, *, view: str, **chosen: Any
@@ -82,7 +82,7 @@ class AttentionWidget(anywidget.AnyWidget):
         self._trace, self._translation, self._look, self._rows = trace, translation, look, rows
         super().__init__(view=view, **chosen)
         self._draw()
-        self.observe(self._draw, ["view", "layer", "head"])
+        self.observe(self._draw, ["view", "layer", "head", "pinned"])
         self.observe(self._adapt_selection_to_map, "kind")
 
     @property
@@ -110,13 +110,13 @@ class AttentionWidget(anywidget.AnyWidget):
 
     @traitlets.validate("view")
     def _validate_view(self, proposal: Mapping[str, Any]) -> str:
-        view = str(proposal["value"])
-        if view not in NOTEBOOK_VIEWS:
-            raise traitlets.TraitError(
-                say("There is no view {view!r}: choose one of {views}.", view=view, views=join_items(NOTEBOOK_VIEWS))
-            )
-        if view == "decode" and self._translation is None:
+        view, views = str(proposal["value"]), self._notebook_state.views
+        if view == "decode" and view not in views:
             raise traitlets.TraitError(say(NO_STEPS_TEXT))
+        if view not in views:
+            raise traitlets.TraitError(
+                say("There is no view {view!r}: choose one of {views}.", view=view, views=join_items(views))
+            )
         return view
 
     @traitlets.validate("kind")
@@ -131,16 +131,30 @@ class AttentionWidget(anywidget.AnyWidget):
     @traitlets.validate("layer", "head")
     def _validate_layer_or_head(self, proposal: Mapping[str, Any]) -> int:
         name, value = proposal["trait"].name, int(proposal["value"])
-        attention = self._trace.maps.get(self._notebook_state.kind)
-        last = (attention.layers if name == "layer" else attention.heads) - 1 if attention else value
+        drawn = [one for kind, one in self._trace.maps.items() if self.view == "joint" or kind == self.kind]
+        sizes: dict[str, int] = {one.kind: one.layers if name == "layer" else one.heads for one in drawn}
+        kind = min(sizes, key=sizes.__getitem__, default=self.kind)
+        last = sizes.get(kind, value + 1) - 1  # A kind that the trace has not is refused by itself.
         if not 0 <= value <= last:
-            said = {"kind": self.kind, "last": last, "value": value}
+            said = {"kind": kind, "last": last, "value": value}
             raise traitlets.TraitError(
                 say("The {kind} map has layers 0 to {last}: {value} is none of them.", **said)
                 if name == "layer"
                 else say("The {kind} map has heads 0 to {last}: {value} is none of them.", **said)
             )
         return value
+
+    @traitlets.validate("pinned")
+    def _validate_pinned(self, proposal: Mapping[str, Any]) -> list[int | None]:
+        row, column = proposal["value"]
+        rows, columns = self._notebook_state.attention.mask.shape
+        if row is not None and not 0 <= row < rows:
+            said = {"kind": self.kind, "last": rows - 1, "value": row}
+            raise traitlets.TraitError(say("The {kind} map has rows 0 to {last}: {value} is none of them.", **said))
+        if column is not None and not 0 <= column < columns:
+            said = {"kind": self.kind, "last": columns - 1, "value": column}
+            raise traitlets.TraitError(say("The {kind} map has columns 0 to {last}: {value} is none of them.", **said))
+        return [row, column]
 
     def _repr_mimebundle_(self, **arguments: Any) -> Any:
         """Return the widget, and a picture for a converted or saved notebook, where no widget is shown."""

@@ -15,7 +15,7 @@ from attenscope.atlas.query import Atlas
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup
-from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, view_fragment
 from attenscope.viz.heads import atlas_free_views, cache, habit_gallery, measure_scatter, one_head, token_projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
@@ -64,7 +64,7 @@ model = controls.require_ability(chosen, "atlas")
 model_name = MODEL.get()
 
 
-@st.fragment
+@view_fragment
 def draw_chosen_heads_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     links.switch_to_requested_page()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.share_menu import register_savable_view
+from attenscope.viz.export.share_menu import register_savable_view, view_fragment
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import distance_views, experiments, precision, sentence_views, views
 from attenscope.viz.ui import cache as ui_cache
@@ -28,7 +28,7 @@ TABLE_VIEWS = {
 }
 
 
-@st.fragment
+@view_fragment
 def draw_chosen_positions_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
+from attenscope.viz.export.share_menu import view_fragment
 from attenscope.viz.traces.session import get_open_training_run
 from attenscope.viz.training import architecture_and_card_views, curves, texts
 from attenscope.viz.ui import controls
@@ -19,7 +20,7 @@ chosen, text = controls.draw_sentence_and_model_controls(first=first)
 model = controls.require_project_translator(chosen, "training")
 
 
-@st.fragment
+@view_fragment
 def draw_chosen_training_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.language import join_items, join_sentences, say, to_say
+from attenscope.network.abstract_model import Side
 from attenscope.positions.experiments import (
     ExperimentError,
     ExperimentResult,
@@ -73,8 +75,9 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
             if st.button(label, key="order-matters", type="tertiary", on_click=_set_word_order_example_sentence):
                 st.rerun()  # The sentence box stands outside of the fragment that this is drawn in.
     st.html(build_translation_comparison_html(before.text, marked))
-    length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
-    does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
+    lengths: dict[Side, int] = {"source": len(before.source_ids)} if model.can("translate") else {}
+    lengths["target"] = len(before.trace.maps["decoder"].query_tokens)
+    does = describe_experiment(experiment, lengths, _count_table_positions(model))
     says = join_sentences(does, describe_old_translation_probability(result, model.writes))
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
@@ -223,7 +226,37 @@ EXPERIMENT_TEXTS = {
     "stretch": to_say("Positions are multiplied: distances grow or shrink."),
     "swap": to_say("Two pieces change positions, the words stay where they are."),
 }
-_REMOVED_TEXTS = {
+_SHIFTED_BACK_TEXT = to_say(
+    "Every piece is given a position further back. A model that only looked at distances would not notice."
+)
+_KEPT_TEXT = to_say("Every piece keeps its position.")
+
+
+class BeginTexts(NamedTuple):
+    """What is said of a text that begins past the table, crosses its end, or lies inside it."""
+
+    past: str
+    across: str
+    inside: str
+
+
+_BEGUN_TEXTS: Mapping[Side, BeginTexts] = {
+    "source": BeginTexts(
+        to_say("The sentence begins at position {position:g}, past the {positions:,} positions of the model's table."),
+        to_say("The sentence begins at position {position:g} and runs past the {positions:,} positions of the table."),
+        to_say("The sentence begins at position {position:g}: all its positions are inside the table."),
+    ),
+    "target": BeginTexts(
+        to_say(
+            "The translation begins at position {position:g}, past the {positions:,} positions of the model's table."
+        ),
+        to_say(
+            "The translation begins at position {position:g} and runs past the {positions:,} positions of the table."
+        ),
+        to_say("The translation begins at position {position:g}: all its positions are inside the table."),
+    ),
+}
+_REMOVED_TEXTS: Mapping[Side, str] = {
     "source": to_say("No position is added to the sentence: the encoder sees a bag of words."),
     "target": to_say(
         "No position is added to the translation. The decoder still sees an order: its causal mask lets each row see "
@@ -310,28 +343,40 @@ def _list_words(text: str) -> list[str]:
     return [word.strip() for word in split_words(text) if any(map(str.isalnum, word))]
 
 
-def describe_experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:
-    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions.
+def describe_experiment(chosen: PositionExperiment, lengths: Mapping[Side, int], table_length: int) -> str:
+    """What an experiment does to a text of `lengths` pieces, in a model with a table of `table_length` positions.
 
-    `alone`: in a decoder that has no other side, whose sentence is a prompt and what follows.
+    A decoder alone has no source; its target, a prompt and what follows, is the sentence.
     """
+    alone = "source" not in lengths
+    sides: list[Side] = [side for side in lengths if alone or chosen.sides in (side, "both")]
     if chosen.move == "remove" and alone:
         return say(_REMOVED_ALONE_TEXT)
     if chosen.move == "remove":
-        said = [say(one) for side, one in _REMOVED_TEXTS.items() if chosen.sides in (side, "both")]
+        said = [say(_REMOVED_TEXTS[side]) for side in sides]
         return join_sentences(*said, say(_SENTENCE_KEEPS_TEXT) if chosen.sides == "target" else "")
-    if chosen.move != "beyond":
-        return say(EXPERIMENT_TEXTS[chosen.move])
-    at = {"position": chosen.amount, "positions": table_length}
-    if chosen.amount >= table_length:
-        return say(
-            "The sentence begins at position {position:g}, past the {positions:,} positions of the model's table.", **at
-        )
-    if chosen.amount + length > table_length:
-        return say(
-            "The sentence begins at position {position:g} and runs past the {positions:,} positions of the table.", **at
-        )
-    return say("The sentence begins at position {position:g}: all its positions are inside the table.", **at)
+    if chosen.move == "beyond":
+        begun = [(_BEGUN_TEXTS["source" if alone else side], lengths[side]) for side in sides]
+        return join_sentences(*(_describe_begin(texts, chosen.amount, length, table_length) for texts, length in begun))
+    if _keeps_every_position(chosen):
+        return say(_KEPT_TEXT)
+    if chosen.move == "shift" and chosen.amount < 0:
+        return say(_SHIFTED_BACK_TEXT)
+    return say(EXPERIMENT_TEXTS[chosen.move])
+
+
+def _keeps_every_position(chosen: PositionExperiment) -> bool:
+    """Whether the amount or the pair that is chosen moves nothing."""
+    one, other = chosen.pair
+    return {"shift": chosen.amount == 0, "stretch": chosen.amount == 1, "swap": one == other}.get(chosen.move, False)
+
+
+def _describe_begin(texts: BeginTexts, begin: float, length: int, table_length: int) -> str:
+    """Where a text of `length` pieces lies that begins at another position."""
+    at = {"position": begin, "positions": table_length}
+    if begin >= table_length:
+        return say(texts.past, **at)
+    return say(texts.across if begin + length > table_length else texts.inside, **at)
 
 
 def describe_old_translation_probability(result: ExperimentResult, written: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attenscope.language import format_number, join_sentences, say
+from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.positions.table import EmbeddingParts, FormError, TableCell
 
 if TYPE_CHECKING:
@@ -64,14 +64,32 @@ def describe_wavelengths(choice: TableChoice, lengths: np.ndarray) -> str:
             turns=float(lengths[-1] / (2 * np.pi)),
         )
     )
-    complete = say(
+    return join_sentences(
+        grows, _describe_complete_turns(int((lengths <= choice.positions).sum()), len(lengths), choice)
+    )
+
+
+def _describe_complete_turns(complete: int, pairs: int, choice: TableChoice) -> str:
+    """How many of the pairs complete a turn within what is shown."""
+    shown = {"positions": choice.positions}
+    if complete == pairs:
+        return say_many(
+            "The pair completes a turn within the {positions} positions shown.",
+            "All {count} pairs complete a turn within the {positions} positions shown.",
+            pairs,
+            **shown,
+        )
+    if complete == 0:
+        return say(
+            "No pair completes a turn within the {positions} positions shown: each only tells near from far.", **shown
+        )
+    return say(
         "{complete} of {pairs} pairs complete a turn within the {positions} positions shown; the others only tell near "
         "from far.",
-        complete=int((lengths <= choice.positions).sum()),
-        pairs=len(lengths),
-        positions=choice.positions,
+        complete=complete,
+        pairs=pairs,
+        **shown,
     )
-    return join_sentences(grows, complete)
 
 
 def describe_position_similarity(

@@ -162,7 +162,7 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
             )
         with right:
             draw_curves(
-                steps(style.get_palette()), key="lengths", on_point=lambda _, pair: _add_pair_wave(chosen, pair)
+                steps(style.get_palette()), key="wavelengths", on_point=lambda _, pair: _add_pair_wave(chosen, pair)
             )
     draw_caption(join_sentences(says, say("Click the line of wavelengths to add a pair.")))
 

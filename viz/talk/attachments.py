@@ -21,6 +21,7 @@ from attenscope.language import say
 from attenscope.masks.read_files import FILE_ENDINGS, UnreadableError, read_array_file
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenError, clean_text
 from attenscope.viz.fair_queue import BusyError
+from attenscope.viz.serving.middleware import ServerSettings
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.traces.session import (
@@ -98,19 +99,23 @@ def expand_zip_files(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, byte
             continue
         try:
             found |= _read_zip_members(data)
-        except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            reason = clean_text(str(error), 200) or say("it is broken")
+        except Exception as error:  # whatever damaged data makes zipfile or a decompressor raise
+            reason = str(error) if isinstance(error, ZipLimitError) else say("it is damaged or encrypted")
             problems.append(say("{name} cannot be opened: {reason}.", name=clean_text(name, 80), reason=reason))
     return found, problems
 
 
+class ZipLimitError(ValueError):
+    """A zip holds more than is read; the message says what of."""
+
+
 def _read_zip_members(data: bytes) -> dict[str, bytes]:
-    """The files in a zip by their last names. ValueError where it holds more than is read."""
+    """The files in a zip by their last names. ZipLimitError where it holds more than is read."""
     found = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [one for one in archive.infolist() if not one.is_dir()]
         if len(members) > MOST_TALK_FILES + 1:
-            raise ValueError(
+            raise ZipLimitError(
                 say("it holds {count} files, at most {most} are read", count=len(members), most=MOST_TALK_FILES + 1)
             )
         left = MAX_FILE_MEGABYTES * 2**20
@@ -119,7 +124,7 @@ def _read_zip_members(data: bytes) -> dict[str, bytes]:
                 content = member.read(left + 1)  # Whatever size it claims to have.
             left -= len(content)
             if left < 0:
-                raise ValueError(say("it unpacks to more than {most} MB", most=MAX_FILE_MEGABYTES))
+                raise ZipLimitError(say("it unpacks to more than {most} MB", most=MAX_FILE_MEGABYTES))
             found[re.split(r"[/\\]", one.filename)[-1]] = content
     return found
 
@@ -237,7 +242,9 @@ def encode_file_for_browser(name: str) -> bytes:
 
 
 def restore_file_from_browser(name: str, data: bytes) -> None:
-    """Store a file that the visitor's browser has given back, under the key that it had."""
+    """Store a file that the visitor's browser has given back, under the key that it had; a public server takes none."""
+    if ServerSettings.from_process_environment().read_only:
+        return
     key = get_all_file_keys().get(name)
     if key is None or not data or len(data) > LARGEST_BROWSER_FILE or get_upload_store().get(key) is not None:
         return

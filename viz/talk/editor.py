@@ -45,7 +45,7 @@ from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import AddressPage
 from attenscope.viz.ui.addresses import masks
-from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
+from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES, PAGES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.web.page_components import draw_scene_preview_and_thumbnails
@@ -267,7 +267,7 @@ def _draw_view_address_field(at: int, scene: Scene, revision: str) -> None:
         if file:
             change = say("To change a view by hand, open {file} on its page and add it again.", file=file)
         draw_caption(join_sentences(names, change))
-    if file:  # Another tab would not have it.
+    if file or scene.page not in PAGES:  # Another tab would not have the file, and a stranger's page may be anywhere.
         return
     model = session.get_talk()[0].model
     st.link_button(say("Open this view"), scene.address(model), type="tertiary")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from attenscope.language import join_items, say, to_say
 from attenscope.text.words import split_words
@@ -114,7 +114,7 @@ class Scene:
     def address(self, model: str = "", **more: str) -> str:
         """Path and query of the view inside the app; `model` is that of the talk, `more` is added."""
         query = self.query(model) | more
-        path = "/" if self.page == "explore" else f"/{self.page}"
+        path = "/" if self.page == "explore" else f"/{quote(self.page, safe='')}"
         return f"{path}?{urlencode(query)}" if query else path
 
     def query(self, model: str = "") -> dict[str, str]:
@@ -134,7 +134,7 @@ class Scene:
         """
         key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        more = {"live": "1" if self.live else "", "file": key}
+        more = {"live": "1" if self.live else "", "kept": key}
         if LANGUAGE.name not in self.view:
             more[LANGUAGE.name] = language
         address = self.address(model, **{name: value for name, value in more.items() if value})

@@ -23,7 +23,8 @@ from attenscope.untrusted_trace import (
     read_training_traces,
     read_uploaded_trace,
 )
-from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
+from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
+from attenscope.viz.ui.open_trace import OPEN_TRACE, TRACE_RESULTS, close_trace, keep_model_view
 from attenscope.viz.worker_process import call_here_if_short
 
 T = TypeVar("T")
@@ -45,13 +46,7 @@ MOST_ARRAY_CELLS = 2**22
 """Cells of the largest array that the page Masks takes; the command line takes more."""
 OPEN_OPTION = "--open"
 _OWNER_KEY = "unpacked-owner"
-_TRACE_KEY, _RESULTS_KEY, _COMMAND_LINE_KEY, _RUN_KEY, _ARRAYS_KEY = (
-    "opened",
-    "opened-results",
-    "named-trace",
-    "opened-run",
-    "opened-arrays",
-)
+_COMMAND_LINE_KEY, _RUN_KEY, _ARRAYS_KEY = "named-trace", "opened-run", "opened-arrays"
 
 
 def open_command_line_trace() -> None:
@@ -75,7 +70,7 @@ def open_command_line_trace() -> None:
 
 def get_open_trace() -> OpenedTrace | None:
     """The trace that is open, or None."""
-    found = st.session_state.get(_TRACE_KEY)
+    found = st.session_state.get(OPEN_TRACE)
     return found if isinstance(found, OpenedTrace) else None
 
 
@@ -125,7 +120,7 @@ def build_opened_file_session_values(file: Any) -> dict[str, Any]:
     """Return the session values with which a file is open: a trace, or arrays for the page Masks; nothing for None."""
     if isinstance(file, StageValues):
         return dict(file.values)
-    return {} if file is None else {_TRACE_KEY if isinstance(file, OpenedTrace) else _ARRAYS_KEY: file}
+    return {} if file is None else {OPEN_TRACE if isinstance(file, OpenedTrace) else _ARRAYS_KEY: file}
 
 
 def open_scene_file_and_check_if_lost(key: str) -> bool:
@@ -144,8 +139,9 @@ def get_open_arrays_file() -> Any:
 
 
 def set_open_trace(opened: OpenedTrace) -> None:
-    """Open a trace in place of the one that is open."""
-    st.session_state[_TRACE_KEY] = opened
+    """Open a trace in place of the model, or of the trace that is open."""
+    keep_model_view()
+    st.session_state[OPEN_TRACE] = opened
 
 
 def get_array_bytes_owner() -> str:
@@ -186,8 +182,13 @@ def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     Raises OpenError, UploadStoreError, BusyError.
     """
     opened = read_trace_maybe_in_worker(name, data)
-    close_trace()
-    get_array_bytes_counter().count(get_array_bytes_owner(), opened, opened.size)
+    for key in (OPEN_TRACE, TRACE_RESULTS):  # Its arrays make room for those of this one.
+        st.session_state.pop(key, None)
+    try:
+        get_array_bytes_counter().count(get_array_bytes_owner(), opened, opened.size)
+    except UploadStoreError:
+        close_trace()
+        raise
     set_open_trace(opened)
     return opened
 
@@ -197,21 +198,15 @@ def read_trace_maybe_in_worker(name: str, data: bytes | memoryview) -> OpenedTra
     return call_here_if_short(len(data) <= SHORT_TRACE_BYTES, read_uploaded_trace, name, bytes(data))
 
 
-def close_trace() -> None:
-    """Forget the trace and everything computed of it; for callbacks."""
-    for key in (_TRACE_KEY, _RESULTS_KEY):
-        st.session_state.pop(key, None)
-
-
 def cache_trace_result(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
     """Return `compute()`, computed once for the same arguments.
 
     The latest result of each `name` is kept. Results of another trace are dropped.
     """
-    identity, results = st.session_state.get(_RESULTS_KEY, (None, {}))
+    identity, results = st.session_state.get(TRACE_RESULTS, (None, {}))
     if identity != opened.identity:
         results = {}
-        st.session_state[_RESULTS_KEY] = (opened.identity, results)
+        st.session_state[TRACE_RESULTS] = (opened.identity, results)
     if name not in results or results[name][0] != arguments:
         results[name] = (arguments, compute())
     return results[name][1]

@@ -150,11 +150,15 @@ def list_checkpoint_names() -> list[str]:
 def load_model_configs() -> dict[str, TransformerConfig | None]:
     """The configuration of each model that can be chosen, by name, without loading its weights.
 
-    None for a model of the command line, which need not be of this project.
+    None for a model of the command line, which need not be of this project. A checkpoint that cannot be read is left
+    out.
     """
-    folders = {name: find_checkpoint_folder(name) for name in list_checkpoint_names()}
-    known = {name: parse_config(folder, read_checkpoint_config(folder)) for name, folder in folders.items()}
-    return {name: known.get(name) for name in list_models()}
+    known: dict[str, TransformerConfig | None] = dict.fromkeys(_list_command_line_models())
+    for name in list_checkpoint_names():
+        with suppress(CheckpointError):
+            folder = find_checkpoint_folder(name)
+            known[name] = parse_config(folder, read_checkpoint_config(folder))
+    return known
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -257,9 +261,13 @@ def find_encoder_only_model(name: str) -> LocalModel | None:
 
 def list_models() -> list[str]:
     """Names of all models that can be chosen, those of the command line first."""
+    return list(dict.fromkeys([*_list_command_line_models(), *list_checkpoint_names()]))
+
+
+def _list_command_line_models() -> list[str]:
     own = load_single_command_line_model()
     first = [own.name] if isinstance(own, RunnableModel | LocalModel) else []
-    return list(dict.fromkeys([*first, *_list_command_line_specs()[0], *list_checkpoint_names()]))
+    return [*first, *_list_command_line_specs()[0]]
 
 
 @queue_and_cache(64)
@@ -286,9 +294,14 @@ class OpenedMedium:
     patches: Patches | None
 
 
-@queue_and_cache(16)
 def compute_media_reading(name: str, file: str, data: bytes | None = None) -> OpenedMedium:
     """The reading of a file of the model's folder, or of one of this name that holds `data`. Raises LocalError."""
+    return _read_medium(name, file, data, current_language())
+
+
+@queue_and_cache(16)
+def _read_medium(name: str, file: str, data: bytes | None, language: str) -> OpenedMedium:
+    """Cached by `language` too, as the names of columns are in it."""
     own = find_encoder_only_model(name)
     assert isinstance(own, MediaModel)
     reading = own.read(file, data)

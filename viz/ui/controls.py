@@ -289,7 +289,12 @@ def draw_transformer_selector(
 
 
 def _sync_attention_kind(kinds: Collection[Kind]) -> Kind:
-    return KIND.hold((tuple(kinds)[-1], *kinds))
+    """The chosen kind of attention, or the last; one that is chosen and not there comes back with another model."""
+    chosen = KIND.get()
+    shown = KIND.hold((tuple(kinds)[-1], *kinds))
+    if chosen not in kinds:
+        st.session_state[KIND.key] = chosen
+    return shown
 
 
 def choose_attention_head(kind: Kind | None, layer: int | None, head: int | None) -> None:

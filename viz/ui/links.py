@@ -27,6 +27,7 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
+from attenscope.viz.ui.open_trace import close_trace
 from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.web.text_components import CardActions, draw_word_card, word_card_data
 
@@ -78,7 +79,11 @@ def set_explore_head(head: Head) -> None:
 
 
 def open_head_in_explore(head: Head) -> None:
-    """Open Explore on the heatmap of a head; for callbacks. The sentence and the pinned word come along."""
+    """Open Explore on the heatmap of a head of the model; for callbacks.
+
+    The sentence and the pinned word come along.
+    """
+    close_trace()  # Before the head is chosen: the one that was seen before the trace comes back.
     set_explore_head(head)
     st.session_state[EXPLORE_VIEW.key] = "heatmap"
     st.session_state[_PAGE] = "explore"

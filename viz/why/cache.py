@@ -108,6 +108,19 @@ def describe_refused_methods(key: WordKey) -> str:
     return _attribute_word(key, current_language())[1]
 
 
+@queue_and_cache(128)
+def has_attention_blocks(key: WordKey) -> bool:
+    """Whether the parts of every attention block are found in the model, without which some methods are refused."""
+    of = load_explained_target(key)
+    with _run_with_changes(key.reading) as (model, _):
+        seen = run_attention_pass(model.model, of.source_ids, of.input_ids)
+        try:
+            seen.stacks()
+        except AttributionError:
+            return False
+        return True
+
+
 @queue_and_cache(128, is_long=True)
 def compute_deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.attribution.any_model import list_attribution_methods
+from attenscope.attribution.methods import BLOCK_METHODS
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.experiments.patching import read_minimal_pairs
@@ -36,7 +38,13 @@ from attenscope.viz.ui.captions import draw_caption, draw_translation_warnings, 
 from attenscope.viz.ui.links import open_head_in_explore
 from attenscope.viz.web.text_components import draw_tokens, token_line_data
 from attenscope.viz.why import texts
-from attenscope.viz.why.cache import ReadingKey, WordKey, compute_sentence_pair_contrast, compute_words_left_out
+from attenscope.viz.why.cache import (
+    ReadingKey,
+    WordKey,
+    compute_sentence_pair_contrast,
+    compute_words_left_out,
+    has_attention_blocks,
+)
 
 WHY_STYLE = Path(__file__).parent / "why.css"
 NO_COMPARISON = "—"
@@ -77,10 +85,16 @@ class Question:
         return {"word": self.target.word, "rather than": self.target.against or "", "changes": self.key.reading.changes}
 
 
+def hold_method(question: Question) -> str:
+    """The chosen method, kept in the address; the default where it cannot be computed for this model."""
+    names = tuple(list_attribution_methods(question.model))
+    if WHY_ATTRIBUTION_METHOD.hold(names) in BLOCK_METHODS and not has_attention_blocks(question.key):
+        names = tuple(one for one in names if one not in BLOCK_METHODS)
+    return WHY_ATTRIBUTION_METHOD.hold(names)
+
+
 def draw_method_selector(names: Iterable[str]) -> str:
     """Draw the choice among the methods that there are for this model."""
-    if st.session_state.get(WHY_ATTRIBUTION_METHOD.key) not in (None, *names):
-        del st.session_state[WHY_ATTRIBUTION_METHOD.key]
     return controls.selectbox(say("Method"), WHY_ATTRIBUTION_METHOD, tuple(names), width=270)
 
 

@@ -58,7 +58,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
         with st.container(key="answer"):
             draw_caption(answer)
         draw_signed_text(build_leave_one_out_texts(left), palette, answer, key="left-out")
-    method = WHY_ATTRIBUTION_METHOD.hold()
+    method = why_controls.hold_method(question)
     pieces = len(question.target.source_tokens) + len(question.target.input_ids)
     if pieces > LONG_PIECES:  # They take a minute: a fold of its own, so that it is open for who asks of this text.
         name, key = say("How other methods answer (slow: {count} pieces)", count=pieces), f"methods-fold-{pieces}"
@@ -74,7 +74,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
         words = Component("signed_text", encode_signed_text(build_leave_one_out_texts(left), of, answer))
         shown = [*above, Words(answer, "", "large"), words]
-        return shown if staged else [*shown, *_build_attribution_saved_parts(question, of)]
+        return shown if staged else [*shown, *_build_attribution_saved_parts(question, method, of)]
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
@@ -101,10 +101,9 @@ def _draw_attribution_methods(question: Question, palette: Palette) -> None:
     draw_caption(join_sentences(*_describe_all_methods(question, every)))
 
 
-def _build_attribution_saved_parts(question: Question, palette: Palette) -> list[Part]:
+def _build_attribution_saved_parts(question: Question, method: str, palette: Palette) -> list[Part]:
     """What :func:`_draw_attribution_methods` draws, to be saved."""
     every = why_cache.compute_attributions_by_method(question.key)
-    method = WHY_ATTRIBUTION_METHOD.get()
     found = every[method]
     shaded = encode_signed_text(build_shaded_texts(found, say(PIECE_HINT)), palette, _describe_shading(found))
     matrix = Chart(plot_method_matrix(every, method, palette), say(MATRIX_TITLE))

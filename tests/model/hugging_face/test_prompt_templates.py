@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from attenscope.language import use_language
 from attenscope.runnable_model import InputError, LocalError, RunnableModel
 from attenscope.text.words import list_chat_token_roles
 from attenscope.trace import AttentionTrace
@@ -132,6 +133,8 @@ def test_a_broken_or_endless_template_is_one_sentence_and_the_text_is_read_witho
     assert time.monotonic() - started < 200
     (note,) = [one for one in model.notes if "chat template" in one]
     assert note == "The chat template of broken cannot be applied, so texts are read without it."
+    with use_language("de"):  # A model is loaded once and read by visitors of every language.
+        assert not set(model.notes) & {note}
     assert list(model.encode(folders.SENTENCE).ids) == read(folder)(folders.SENTENCE)["input_ids"]
     assert model.prompt_templates == ("none",)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.viz.decode import panels
 from attenscope.viz.decode.runs import DecodingRequest
-from attenscope.viz.decode.texts import agreement_text, describe_problems
+from attenscope.viz.decode.texts import agreement_text, describe_problems, version_name
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, format_id_sequences, format_token_ids
@@ -127,6 +128,28 @@ def test_misbehaviour_is_named(toy_translator: Translator) -> None:
     assert "ended at once" in describe_problems(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
     looped = toy_translator.force(SENTENCE, [*result.target_ids[:2] * 4, end])
     assert "4 times in a row from step 1" in describe_problems(looped, stopped=False)[0]
+
+
+def test_what_a_decoder_alone_writes_is_a_continuation(toy_translator: Translator) -> None:
+    result = toy_translator.translate(SENTENCE)
+    alone = AttentionTrace(decoder=result.trace.decoder)
+    assert "best continuation found until then" in describe_problems(replace(result, captured=alone), stopped=True)[0]
+    ended = toy_translator.force(SENTENCE, [result.target_ids[-1]])
+    assert "continuation is empty" in describe_problems(replace(ended, captured=alone), stopped=False)[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ("cross.1.1:off,cross.1.2:uniform", "cross.1.1:off,cross.1.2:uniform"),
+        ("cross.1.1:off,cross.1.2:off,encoder.1.1:off", "3 heads off"),
+        ("cross.1.1:uniform,cross.1.2:uniform,mask.cross.*.*.4:block", "3 changes"),
+        ("cross.1.1:off,cross.1.2:off,decoder.1.1:head.2", "3 changes"),
+    ],
+)
+def test_a_version_is_named_by_its_changes(changes: str, said: str, toy_translator: Translator) -> None:
+    run: Any = SimpleNamespace(request=DecodingRequest(SENTENCE, changes=changes))
+    assert version_name(run, toy_translator.tokenizer).endswith(f" · {said}")
 
 
 def test_a_given_translation_in_words(toy_translator: Translator) -> None:

@@ -40,6 +40,7 @@ def test_hiding_keeps_the_weights_and_says_how_much_was_hidden(cross: AttentionM
     assert shown.whole_rows == (0, 1, 2, 3, 4)
     assert shown.hides_keys
     assert shown.hidden_attention_share == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
+    np.testing.assert_allclose(shown.sum_whole_rows(1, 2), np.ones(5), rtol=1e-5)
     assert shown.column(5) is None
     assert shown.row(5) is None
 

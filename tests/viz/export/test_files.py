@@ -36,7 +36,7 @@ from attenscope.viz.export.parts import (
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web import maps, players, text_components
-from tests.viz.fakes import FakeTranslator
+from tests.viz.fakes import FakeTranslator, fill_disk
 
 ROOT = Path(__file__).resolve().parents[3]
 AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
@@ -231,6 +231,20 @@ def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_p
     wanted = {1: "no page;", 3: "'explor'", 7: "'titel'", 10: "'haed'", 14: "no layer 99, head 1", 18: "'nope'"}
     assert [line.partition(":")[0] for line in told] == [f"Line {number}" for number in wanted]
     assert all(said in line for said, line in zip(wanted.values(), told, strict=True))
+
+
+def test_a_talk_for_which_there_is_no_room_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(talk_html, "start_streamlit_runtime_without_server", lambda: None)
+    monkeypatch.setattr(talk_html, "build_talk_file", lambda *_: "page")
+    talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
+    talk.write_text('[[scene]]\ntitle = "Shown"\npage = "masks"\n', encoding="utf-8")
+    fill_disk(monkeypatch)
+    monkeypatch.setattr(sys, "argv", ["attenscope.viz.export", str(talk), str(out)])
+    assert command_line() == 1
+    assert capsys.readouterr() == ("", f"'{out}' cannot be written: No space left on device.\n")
+    assert list(tmp_path.iterdir()) == [talk]
 
 
 def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(

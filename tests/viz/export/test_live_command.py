@@ -25,6 +25,7 @@ from attenscope.viz.export import talk_html
 from attenscope.viz.export.__main__ import main as command_line
 from attenscope.viz.export.browser_model_file import build_live_model_html, list_live_files
 from tests import toy
+from tests.viz.fakes import fill_disk
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -59,6 +60,23 @@ def test_a_file_is_written_in_the_language_asked_for(
     assert "Modelle, die in einer HTML-Datei laufen" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         run(monkeypatch, "--language", "xx", out)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--folder",)])
+def test_models_for_which_there_is_no_room_are_one_sentence(
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fill_disk(monkeypatch)
+    out = tmp_path / "live"
+    assert run(monkeypatch, "--checkpoint", folder, *arguments, out) == 1
+    said, error = capsys.readouterr()
+    assert said == ""
+    assert re.fullmatch(rf"'{out}.*' cannot be written: No space left on device\.\n", error)
+    assert not list(out.iterdir() if arguments else out.parent.glob("live*"))
 
 
 def test_a_file_holds_the_model_and_one_script(

@@ -107,6 +107,24 @@ def test_an_empty_row_is_masked_all_along() -> None:
     )
 
 
+def test_rows_that_do_not_sum_to_1_are_said_to_sum_to_what_they_do() -> None:
+    mask = np.array([[True, True, False], [True, True, True], [False, False, False], [True, False, False]])
+    weights = np.array([[0.25, 0.25, 0], [0.5, 0.25, 0.2], [0, 0, 0], [1, 0, 0]], np.float32)
+    one = AttentionMap("encoder", weights[None, None], ("a", "b", "c", "d"), ("a", "b", "c"), mask)
+    assert "Rows sum to 0.50 to 1.00." in explain_heatmap_reading(one, "fed", "sqrt")
+    rounded = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-9)
+    half = dataclasses.replace(one, weights=rounded.astype(np.float16).astype(np.float32)[None, None])
+    assert "A row sums to 1." in explain_heatmap_reading(half, "fed", "sqrt")
+
+
+def test_rows_with_hidden_columns_are_said_to_sum_to_1_where_they_do_together() -> None:
+    weights = np.array([[[[0.5, 0.25], [0.25, 0.25]]]], np.float32)
+    one = AttentionMap("encoder", weights, ("a", "b"), ("a", "b"), np.ones((2, 2), bool))
+    together = "A row sums to 1 together with its weights on special tokens, which are hidden."
+    for whole_sums, said in ((np.ones(2), together), (np.array([1, 0.6]), "Rows sum to 0.50 to 0.75.")):
+        assert said in explain_heatmap_reading(one, "fed", "sqrt", hides_keys=True, whole_sums=whole_sums)
+
+
 def test_hatch_of_two_by_two_by_hand() -> None:
     x, y = hatch_lines(np.array([[True, False], [True, True]]))
     # One stroke through the cell in row 0, column 1: from its lower left to its upper right corner (rows go down).

@@ -32,6 +32,7 @@ from attenscope.atlas.teacher_forced_batches import PLACES, Place
 from attenscope.checkpoint import load
 from attenscope.trace import Head
 from attenscope.translate import Translator
+from attenscope.viz.export.share_menu import OFFERED_VIEW
 from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.figures.heads import (
     HeadDot,
@@ -44,6 +45,7 @@ from attenscope.viz.figures.heads import (
 )
 from attenscope.viz.heads import cache as heads_cache
 from attenscope.viz.heads import habit_gallery, measure_scatter, one_head, texts, token_projection
+from attenscope.viz.page_setup import SHARE_MENU
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -276,6 +278,10 @@ def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> Non
     assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
     assert "one arrow" in said(opened(heads="search", ask="dog"))
     assert "No link begins so." in said(opened(heads="search", ask="word=zebra -> "))
+    assert OFFERED_VIEW in app.session_state
+    app.session_state[SHARE_MENU] = True
+    app.text_input(key="ask").set_value("dog").run()
+    assert OFFERED_VIEW not in app.session_state  # What Share would save is no longer shown.
 
 
 def test_without_an_atlas_of_this_model_the_page_says_how_to_make_one(

@@ -9,6 +9,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +17,19 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope import viz
 from attenscope.gallery.exhibits import PRINTED_EXAMPLES
+from attenscope.language import use_language
 from attenscope.mask_tests.outcomes import compute_layer_reach
+from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
+from attenscope.masks.read_files import MapContents
 from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.softmax import softmax
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import open_trace
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
+from attenscope.viz.masks import entry_controls
 from attenscope.viz.masks.mask_input import Edits, MaskInput
 from attenscope.viz.masks.pictures import (
     build_panels,
@@ -547,7 +552,8 @@ def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: py
     assert upload(("third.npz", npz(1, 512, 512))) == 1024**2  # the others are gone
     assert upload(("large.npz", npz(1, 2048, 2049))) == 0
     assert "at most 4,194,304 are read" in app.error[0].value
-    assert all(isinstance(one, str) for one in app.session_state["mask_read"].values())  # no error, which holds frames
+    kept = app.session_state["mask_read"].values()
+    assert all(isinstance(one, str) for _, one in kept)  # no error, which holds frames
 
 
 def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,6 +570,40 @@ def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch
         app.text_area(key="mask_text").set_value(text).run()
         app.run()
     assert read == ["[[1,0],[1,1]]", "x"]
+
+
+def test_a_text_that_cannot_be_read_is_refused_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_controls.st, "session_state", {})
+    said = []
+    for language in ("en", "de", "zh"):
+        with use_language(language), pytest.raises(DiagnosisError) as refused:
+            entry_controls._read_pasted_arrays("x")
+        said.append(str(refused.value))
+    assert len(set(said)) == 3
+
+
+def test_a_file_is_read_again_for_its_sentences_alone_in_another_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_controls.st, "session_state", {})
+    whole = io.BytesIO()
+    np.savez(whole, weights=np.eye(2), unknown=np.eye(2))
+    files: Any = [
+        ArraysFile("broken.npy", "1", b"nonsense"),
+        ArraysFile("noted.npz", "2", whole.getvalue()),
+        ArraysFile("plain.csv", "3", b"1,0\n1,1\n"),
+    ]
+
+    def read(language: str) -> tuple[str, str, MapContents]:
+        with use_language(language):
+            entry_controls._forget_outdated_readings(files)
+            found, (refused,) = entry_controls._read_all_files(files)
+        (note,) = found["noted.npz"].notes
+        return refused, note, found["plain.csv"]
+
+    english, german = read("en"), read("de")
+    assert english[0] != german[0]
+    assert english[1] != german[1]
+    assert english[2] is german[2]
+    assert read("de")[2] is german[2]
 
 
 def test_padding_of_many_keys_is_not_made_a_mask() -> None:

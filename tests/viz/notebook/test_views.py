@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from attenscope.analysis.flow import build_joint_attention
-from attenscope.trace import TraceError
+from attenscope.trace import AttentionTrace, TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
 from attenscope.viz.figures.figure_style import DARK, Look
 from attenscope.viz.notebook.views import (
@@ -86,6 +86,14 @@ def test_the_joint_view_is_the_joint_matrix() -> None:
     matrix = build_joint_attention(RESULT.trace, 1, 2)
     assert unpacked(picture.data)[0]["breaks"] == [matrix.source_length]
     assert unpacked(picture.data)[0]["rows"] == [token.strip() for token in matrix.predicted_tokens]
+
+
+@pytest.mark.parametrize(("alone", "title"), [(False, "The translation so far"), (True, "The text so far")])
+def test_the_text_of_a_decoder_alone_is_no_translation(alone: bool, title: str) -> None:
+    trace = AttentionTrace(decoder=RESULT.trace.decoder) if alone else RESULT.trace
+    (text, *_) = [one for one in components(replace(shown("text"), trace=trace)) if one.name == "text"]
+    assert isinstance(text.data, bytes)
+    assert unpacked(text.data)[0]["key"]["title"] == title
 
 
 def test_what_can_be_chosen_is_what_the_trace_has() -> None:

@@ -16,9 +16,11 @@ from attenscope.positions.analysis import score_positional_heads
 from attenscope.positions.experiments import PositionExperiment
 from attenscope.positions.table import EmbeddingParts, extract_table, make_formula_table
 from attenscope.translate import Translator
+from attenscope.viz.export.share_menu import OFFERED_VIEW
 from attenscope.viz.figures import positions
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
+from attenscope.viz.page_setup import SHARE_MENU
 from attenscope.viz.positions import cache as positions_cache
 from attenscope.viz.positions import experiments, texts, views
 from attenscope.viz.positions.controls import TableChoice
@@ -99,6 +101,15 @@ def test_every_view_is_drawn_and_explained(app: AppTest, toy_translator: Transla
     assert explanation(view, toy_translator) in captions(app)
     for error in re.findall(r"at most ([\d.]+e-?\d+)", captions(app), re.IGNORECASE):
         assert float(error) < 1e-6
+
+
+def test_a_view_without_dimensions_is_not_handed_out(app: AppTest) -> None:
+    opened(app, "waves")
+    assert OFFERED_VIEW in app.session_state
+    app.session_state[SHARE_MENU] = True
+    app.multiselect(key="dims").set_value([]).run()
+    assert [one.value for one in app.info] == ["Choose at least one dimension above."]
+    assert OFFERED_VIEW not in app.session_state
 
 
 def test_a_cell_is_worked_out_with_its_numbers(app: AppTest) -> None:

@@ -35,6 +35,10 @@ def choice(form: str, positions: int, width: int) -> TableChoice:
     return TableChoice(made, "by formula", False, form, made.real, None)
 
 
+def described(experiment: PositionExperiment, table_length: int = 512) -> str:
+    return experiments.describe_experiment(experiment, {"source": 9, "target": 5}, table_length)
+
+
 @pytest.mark.parametrize("form", TABLE_FORMS)
 @pytest.mark.parametrize(("positions", "width"), SHAPES)
 @pytest.mark.parametrize("cosine", [True, False])
@@ -102,7 +106,7 @@ def test_a_learned_table_is_not_called_a_rotation() -> None:
 
 def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     """The decoder's causal mask keeps the order: test_experiments shows both on a running model."""
-    of = {sides: experiments.describe_experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
+    of = {sides: described(PositionExperiment("remove", sides=sides)) for sides in SIDES}
     assert "bag of words" in of["source"]
     assert "bag of words" not in of["target"]
     assert "causal mask" in of["target"]
@@ -120,8 +124,44 @@ def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
         (512, "The sentence begins at position 512, past the 512 positions of the model's table."),
     ],
 )
-def test_where_a_sentence_begins(begin: int, said: str) -> None:
-    assert experiments.describe_experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
+def test_where_a_sentence_and_its_translation_begin(begin: int, said: str) -> None:
+    """Of the sides whose positions are moved, each by its own length: 9 and 5 pieces."""
+    of = {sides: described(PositionExperiment("beyond", amount=begin, sides=sides)) for sides in SIDES}
+    assert of["source"] == said
+    translation = said.replace("sentence", "translation")
+    if begin == 504:
+        translation = "The translation begins at position 504: all its positions are inside the table."
+    assert of["target"] == translation
+    assert of["both"] == f"{said} {translation}"
+    assert experiments.describe_experiment(PositionExperiment("beyond", begin), {"target": 9}, 512) == said
+
+
+@pytest.mark.parametrize(
+    ("experiment", "said"),
+    [
+        (PositionExperiment("shift", 5), "Every piece is given a position further on."),
+        (PositionExperiment("shift", -5), "Every piece is given a position further back."),
+        (PositionExperiment("shift", 0), "Every piece keeps its position."),
+        (PositionExperiment("stretch", 1), "Every piece keeps its position."),
+        (PositionExperiment("swap", pair=(2, 2)), "Every piece keeps its position."),
+    ],
+)
+def test_which_way_pieces_are_moved(experiment: PositionExperiment, said: str) -> None:
+    assert described(experiment).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("positions", "width", "said"),
+    [
+        (64, 2, "The pair completes a turn within the 64 positions shown."),
+        (1000, 4, "All 2 pairs complete a turn within the 1000 positions shown."),
+        (64, 4, "1 of 2 pairs complete a turn within the 64 positions shown; the others only tell near from far."),
+        (3, 4, "No pair completes a turn within the 3 positions shown: each only tells near from far."),
+    ],
+)
+def test_how_many_pairs_complete_a_turn(positions: int, width: int, said: str) -> None:
+    made = choice("float64", positions, width)
+    assert texts.describe_wavelengths(made, made.wavelengths).endswith(said)
 
 
 @pytest.mark.parametrize(("form", "width"), [("float64", 64), ("half", 7), ("inclusive", 1)])
@@ -138,7 +178,7 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
             texts.describe_position_uniqueness(find_nearest_other_positions(made.whole), 64, 0),
             texts.describe_shift_rotation(made, 8, 1.0),
             texts.describe_computed_and_stored_value(compute_table_cell(12, 0, width), 0.5, 1),
-            *(experiments.describe_experiment(PositionExperiment(move, 60.0), 9, 64) for move in POSITION_MOVES),
+            *(described(PositionExperiment(move, 60.0), 64) for move in POSITION_MOVES),
         ]
     assert [WORD.findall(one) for one in said] == [[]] * len(said)
 

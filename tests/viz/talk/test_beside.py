@@ -22,7 +22,7 @@ from attenscope.viz.talk import attachments
 from attenscope.viz.talk.checks import check_talk
 from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.traces.upload_store import UploadStore
+from attenscope.viz.traces.upload_store import UploadStore, create_key
 
 OWN = Scene("Mine", "explore", {"kind": "encoder"}, trace="mine.safetensors")
 MASK = Scene("My mask", "masks", arrays="mask.npy")
@@ -91,6 +91,19 @@ def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], m
     assert "unpacks to more than 2 MB" in problem
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_zip_with_damaged_data_is_named_and_the_other_files_are_read(method: int) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as archive:
+        archive.writestr("mask.npy", b"of a mask " * 40)
+    data = bytearray(whole.getvalue())
+    begin = data.index(b"mask.npy") + len("mask.npy")
+    data[begin + 4 : begin + 9] = b"\xff" * 5  # The directory at the end stays whole.
+    found, (problem,) = attachments.expand_zip_files([("t.zip", bytes(data)), ("other.npy", b"other")])
+    assert found == {"other.npy": b"other"}
+    assert problem.startswith("t.zip cannot be opened: ")
+
+
 def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
     saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +134,20 @@ def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
     assert attachments.get_stored_file_keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
     attachments.restore_file_from_browser("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
     assert attachments.encode_file_for_browser("my-mask-2.npy") == data
+
+
+def test_a_server_that_takes_no_files_takes_none_from_a_browser(
+    saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachments.st, "session_state", {})
+    monkeypatch.setattr(attachments, "get_upload_store", cache(lambda: UploadStore(2**20, 2**20)))
+    attachments.restore_file_keys_from_browser({"mask.npy": create_key()})
+    monkeypatch.setenv("ATTENSCOPE_READ_ONLY", "1")
+    attachments.restore_file_from_browser("mask.npy", saved["mask.npy"])
+    assert not attachments.get_stored_file_keys()
+    monkeypatch.delenv("ATTENSCOPE_READ_ONLY")
+    attachments.restore_file_from_browser("mask.npy", saved["mask.npy"])
+    assert attachments.get_stored_file_keys()
 
 
 def _array(size: int) -> bytes:

@@ -106,6 +106,16 @@ def test_a_scene_is_made_live_where_it_can_be(page: AppTest) -> None:
     assert not [one for one in page.toggle if "live" in str(one.key)]
 
 
+def test_a_view_is_linked_to_only_where_the_app_has_its_page(page: AppTest) -> None:
+    talk = Talk("Of a stranger", (Scene("Two", "decode"), Scene("Elsewhere", "/evil.example")), "small")
+    page.session_state["talk"] = talk, ()
+    page.run()
+    assert [one.proto.url for one in page.get("link_button")] == ["/decode?model=small"]
+    page.radio(key="scene-choice").set_value(1).run()
+    assert not page.exception
+    assert not page.get("link_button")
+
+
 def test_a_view_that_cannot_be_read_is_said_and_the_old_one_stays(page: AppTest) -> None:
     page.session_state["talk"] = (Talk("Mine", (Scene("One", "explore", {"head": "2"}),)), ())
     page.run()

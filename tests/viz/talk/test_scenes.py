@@ -49,6 +49,7 @@ def test_a_talk_is_read() -> None:
     assert (first.lines["page"], first.lines["view.layer"], second.lines[""]) == (6, 16, 19)
     assert first.address("small") == "/?model=small&sentence=He+said+%22no%22.&layer=2&words=true"
     assert second.address("small", present="1") == "/decode?model=small&present=1"
+    assert Scene("Elsewhere", "/evil.example").address("small") == "/%2Fevil.example?model=small"
 
 
 LIVE = """[[scene]]
@@ -96,6 +97,12 @@ def test_a_scene_keeps_its_language_and_else_has_that_of_the_visitor() -> None:
     assert own.presenter_data(language="zh")["address"] == "/why?lang=de"
     assert other.presenter_data(language="zh")["address"] == "/why?lang=zh"
     assert other.presenter_data()["address"] == "/why"
+
+
+def test_the_key_of_a_file_beside_a_talk_takes_no_other_file_out_of_the_address() -> None:
+    scene = Scene("A picture", "explore", {"file": "garden.png"}, trace="mine.safetensors")
+    assert scene.presenter_data(keys={"mine.safetensors": "k"})["address"] == "/?file=garden.png&kept=k"
+    assert scene.presenter_data()["address"] == "/?file=garden.png"
 
 
 ENDS = [

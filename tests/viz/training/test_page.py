@@ -21,8 +21,10 @@ from attenscope.checkpoint.snapshots import copy_snapshots_to_checkpoint, list_s
 from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
+from attenscope.viz.export.share_menu import OFFERED_VIEW
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
+from attenscope.viz.page_setup import SHARE_MENU
 from attenscope.viz.training import architecture_and_card_views, curves, texts
 from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training.architecture_and_card_views import sanitise_card
@@ -153,6 +155,17 @@ def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
     (checkpoints / "toy-en-de" / HISTORY_FILE).write_text("nothing")
     for view in ("snapshots", "curves"):
         assert "is not a training history" in said(opened(view))
+
+
+def test_a_view_that_cannot_be_drawn_is_not_handed_out_either(checkpoints: Path) -> None:
+    app = opened("snapshots")
+    assert OFFERED_VIEW in app.session_state
+    app.session_state[SHARE_MENU] = True
+    (checkpoints / "toy-en-de" / HISTORY_FILE).unlink()
+    training_cache.load_training_history.clear()
+    app.button(key="view curves").click().run()
+    assert "there is nothing to draw" in said(app)
+    assert OFFERED_VIEW not in app.session_state
 
 
 @pytest.mark.parametrize(("key", "nonsense"), [("at", "-1"), ("at", "x"), ("training", "all"), ("layer", "99")])

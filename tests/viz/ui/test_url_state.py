@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ NONSENSE = [
     ",",
     "1.2.x",
 ]
+
+
+def test_no_parameter_of_a_view_is_named_as_one_of_the_stage() -> None:
+    stage = {"present", "scene", "live", "kept", "contrast", "embed"}
+    assert {one.name for one in EVERY} & stage == set()
 
 
 def test_sliders_alone_make_no_steps_of_the_history() -> None:
@@ -126,6 +132,24 @@ def test_no_two_parameters_of_a_visitor_share_a_place_in_the_session(known: Addr
     assert set(known.view.options if known.view else ()) >= {
         view for one in known.parameters.values() for view in one.views
     }
+
+
+def list_fixed_keys(code: str) -> Iterator[str]:
+    """The keys under which widgets, menus and components keep their values; a container keeps none."""
+    for call in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        keys = [one.value for one in call.keywords if one.arg == "key" and name != "container"]
+        for key in (*keys, *(call.args[1:2] if name == "draw_menu" else [])):
+            if isinstance(key, ast.Constant):
+                yield str(key.value)
+
+
+def test_no_widget_or_menu_has_the_place_of_a_parameter_in_the_session() -> None:
+    """What is bound or held takes its key from its parameter; any other would be read as its value."""
+    places = {one.key for one in EVERY}
+    found = {str(path.relative_to(VIZ)): [*list_fixed_keys(path.read_text(encoding="utf-8"))] for path in SOURCES}
+    assert "what-if" in found["decode/controls.py"]
+    assert [(name, key) for name, keys in found.items() for key in keys if key in places] == []
 
 
 def test_only_what_is_declared_stands_in_the_address() -> None:

@@ -30,6 +30,7 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
         why_cache.compute_target_value,
         why_cache.compute_words_left_out,
         why_cache._attribute_word,
+        why_cache.has_attention_blocks,
         why_cache.compute_deletion_curves,
         why_cache.compute_logit_parts,
         why_cache.compute_score_parts,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,9 @@ from attenscope.experiments.patching import MinimalPair, read_minimal_pairs
 from attenscope.language import current_language, use_language
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, flatten_parts
+from attenscope.viz.export.share_menu import OFFERED_VIEW
 from attenscope.viz.figures.figure_style import DARK, LIGHT, quote_token
+from attenscope.viz.page_setup import SHARE_MENU
 from attenscope.viz.traces import session
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, format_attention_cell, parse_attention_cell
@@ -377,6 +380,33 @@ def test_slow_methods_wait_until_they_are_asked_for(open_page: Open, monkeypatch
     app.session_state[f"methods-fold-{re.findall('[0-9]+', name)[0]}"] = True
     app.run()
     assert app.selectbox(key="attribution").value == "leave-one-out"
+
+
+@pytest.mark.parametrize(("method", "found"), [("attention-x-gradient", "leave-one-out"), ("rollout", "rollout")])
+def test_the_menu_saves_a_method_that_there_is_for_the_model(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, method: str, found: str
+) -> None:
+    monkeypatch.setattr("attenscope.viz.why.source_words.LONG_PIECES", 3)  # so that the methods stay folded
+    app = open_page(attribution=method)
+    app.session_state[SHARE_MENU] = True
+    app.run()
+    assert not app.exception
+    assert app.session_state[OFFERED_VIEW].facts["method"] == found
+    assert "Interactive page (HTML)" in [one.proto.label for one in app.get("download_button")]
+
+
+def test_a_method_that_needs_blocks_is_not_in_force_without_them(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attenscope.viz.why.source_words.LONG_PIECES", 3)
+
+    def refuse() -> None:
+        raise AttributionError("no blocks")
+
+    monkeypatch.setattr(why_cache, "run_attention_pass", lambda *_: SimpleNamespace(stacks=refuse))
+    app = open_page(attribution="alti")
+    assert app.session_state[OFFERED_VIEW].facts["method"] == "leave-one-out"
+    assert "attribution" not in app.query_params
 
 
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:

@@ -38,7 +38,7 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         ui_cache._load_model_from_spec,
         ui_cache._load_model_or_error,
         ui_cache.compute_encoder_only_trace,
-        ui_cache.compute_media_reading,
+        ui_cache._read_medium,
         ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
         ui_cache.compute_pooled_attention,

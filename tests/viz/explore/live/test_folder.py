@@ -119,6 +119,19 @@ def test_an_encoder_is_on_explore_and_others_say_where(start: Start) -> None:
     assert "bert only reads" in said(page(app, "decode"))[0]
 
 
+def test_a_model_after_an_encoder_opens_on_the_kind_that_was_chosen(start: Start) -> None:
+    """An encoder shows the only kind that it has, which nobody chose."""
+    app = start("bert", layer="", kind="")
+    assert "kind" not in app.query_params
+    app.selectbox(key="model").set_value("marian").run()
+    assert not app.exception
+    assert "kind" not in app.query_params
+    assert "pin" in app.query_params  # of the telling word, which its cross-attention has
+    app = start("bert", kind="decoder")
+    app.selectbox(key="model").set_value("marian").run()
+    assert app.query_params["kind"] == "decoder"
+
+
 def test_a_folder_that_cannot_be_run_is_said_and_another_can_be_chosen(start: Start) -> None:
     app = start("broken")
     assert "names no model_type" in app.error[0].value.replace("\\", "")

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap
+from attenscope.viz import page_setup
 from attenscope.viz.explore.media_page import find_sharpest_head
 from attenscope.viz.traces.session import UPLOADED_FILE_KEY, UploadedFile
 from tests import folders
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
     base = tmp_path_factory.mktemp("models")
-    for name in ("vit", "trocr", "whisper"):
+    for name in ("vit", "trocr", "whisper", "marian"):
         folders.FOLDERS[name](base / name)
     return base
 
@@ -42,6 +43,15 @@ def test_a_picture_is_opened_on_the_row_over_it(start: Start) -> None:
     assert app.query_params["view"] == "heatmap"  # so that the same address shows the same again
     again = start("vit", view="heatmap")
     assert again.segmented_control(key="view").value == "heatmap"
+
+
+def test_the_kind_and_the_head_of_a_picture_are_not_those_of_the_next_model(start: Start) -> None:
+    """The page has chosen them, not the visitor."""
+    app = start("vit", layer="")
+    app.selectbox(key="model").set_value("marian").run()
+    assert not app.exception
+    assert "kind" not in app.query_params
+    assert "pin" in app.query_params  # of the telling word, at the head that shows it
 
 
 def test_what_the_address_asks_for_is_shown(start: Start) -> None:
@@ -77,6 +87,16 @@ def test_a_file_that_is_gone_gives_way_to_one_that_is_there(start: Start) -> Non
     app = start("whisper", file="gone.wav", kind="cross")
     assert app.selectbox(key="file").value == "speech.wav"
     assert not app.info
+
+
+def test_the_stage_shows_a_file_of_the_folder(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address names it; what a visitor has handed over is asked for under another name."""
+    monkeypatch.setattr(page_setup, "is_presenting", lambda: True)
+    app = start("vit", file="garden.png", present="1")
+    assert not app.info
+    assert app.selectbox(key="file").value == "garden.png"
+    app = start("vit", file="garden.png", present="1", kept="A" * 32)
+    assert "no longer kept" in app.info[0].value
 
 
 def test_a_folder_without_files_asks_for_one(start: Start, directory: Path) -> None:

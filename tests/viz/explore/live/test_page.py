@@ -17,6 +17,7 @@ from attenscope.viz.explore.examples import load_examples
 from attenscope.viz.explore.view_data import RunKey
 from attenscope.viz.figures.text_alternatives import describe_word_attention
 from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.shared import PIN
 from tests.viz import page_texts
 from tests.viz.fakes import FakeTranslator
 from tests.viz.web.test_packing import unpack
@@ -80,6 +81,75 @@ def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> Non
     assert f"head {chosen}" in read_sentence(app)
     app.text_area(key="sentence").set_value("And a third of them").run()
     assert f"layer 2, head {chosen[-1]}" in title(app)
+
+
+OWN_SENTENCE = "The old dog sleeps near a tree"
+
+
+class Reversed(FakeTranslator):
+    """Another model, whose heads show other words."""
+
+    name = "reversed"
+
+    def translate(self, text: str) -> Translation:
+        whole = super().translate(text)
+        maps = {kind: replace(one, weights=one.weights[..., ::-1, ::-1]) for kind, one in whole.trace.maps.items()}
+        return replace(whole, captured=AttentionTrace(**maps))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def both(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    models = {one.name: one for one in (FakeTranslator(), Reversed())}
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
+    app.query_params["sentence"] = OWN_SENTENCE
+    return app
+
+
+def find_telling_pin(model: FakeTranslator, text: str) -> dict[str, str]:
+    """What stands in the address of the word and the head with which a page of a model begins."""
+    cross = model.translate(text).trace.cross
+    assert cross is not None
+    telling, words = pick_telling_word(cross), weigh_words(cross)
+    assert telling is not None
+    assert telling.row is not None
+    assert words is not None
+    pin = f"target.{words.rows[telling.row].start + 1}"
+    return {"pin": pin, "layer": str(telling.layer + 1), "head": str(telling.head + 1)}
+
+
+def test_a_word_that_the_page_has_pinned_is_picked_anew_with_another_model(both: AppTest) -> None:
+    both.run()
+    for model in (FakeTranslator(), Reversed(), FakeTranslator()):
+        both.selectbox(key="model").set_value(model.name).run()
+        expected = find_telling_pin(model, OWN_SENTENCE)
+        assert {name: both.query_params[name] for name in expected} == expected
+        assert [one.label for one in both.expander if one.label.startswith("More about")]  # and no card is open
+
+
+def test_a_word_that_the_visitor_has_pinned_stays_with_another_model(both: AppTest) -> None:
+    both.run()
+    assert "target.1" not in {find_telling_pin(model, OWN_SENTENCE)["pin"] for model in (FakeTranslator(), Reversed())}
+    both.session_state[PIN.key] = {"target": 0}
+    both.run()
+    both.selectbox(key="model").set_value("reversed").run()
+    assert both.query_params["pin"] == "target.1"
+
+
+def test_all_heads_are_in_the_range_until_one_is_chosen(app: AppTest) -> None:
+    """Of a longer sentence a head may look farther back than any of a shorter one does."""
+    app.query_params["order"] = "distance"
+    app.session_state["trials after 0"] = True
+    app.run()
+    tops = []
+    for text in ("Two words", "word " * 40):
+        app.text_area(key="sentence").set_value(text).run()
+        (shown,) = app.slider
+        assert shown.value == (0.0, shown.max)
+        tops.append(shown.max)
+    assert tops[0] < tops[1]
+    app.slider[0].set_value((0.0, 1.0)).run()
+    assert app.slider[0].value == (0.0, 1.0)
 
 
 def test_a_click_on_a_word_brings_the_head_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:

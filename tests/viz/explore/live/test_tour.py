@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -11,8 +13,10 @@ from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
 from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_tour_steps, load_tour_steps
+from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import PAGE
 from attenscope.viz.ui.addresses.shared import parse_pins
+from tests.viz.fakes import FakeTranslator
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +102,23 @@ def test_a_step_says_nothing_of_a_sentence_that_it_is_not_about(app: AppTest) ->
     app.button(key="tour-try").click().run()
     assert app.text_area(key="sentence").value == step.address["sentence"]
     assert any(step.text in one.value.replace("\\", "") for one in app.markdown)
+
+
+def test_a_model_of_other_languages_has_no_tour(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    class French(FakeTranslator):
+        name = "fake-en-fr"
+        card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "fr"}
+
+    models = {one.name: one for one in (FakeTranslator(), French())}
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
+    app.run()
+    app.button(key="tour-begins").click().run()
+    app.selectbox(key="model").set_value("fake-en-fr").run()
+    assert not app.exception
+    assert not [one for one in app.button if (one.key or "").startswith("tour-")]
+    app.selectbox(key="model").set_value("fake-en-de").run()
+    assert app.button(key="tour-try").label == load_tour_steps()[0].button
 
 
 def test_the_tour_of_page_and_file_is_the_same_in_every_language() -> None:

@@ -27,9 +27,8 @@ from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.figures.text_alternatives import describe_strongest_head_link
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
-from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.web.page_components import COLLECTED_VIEWS
-from tests.viz.fakes import FakeTranslator, attention
+from tests.viz.fakes import FakeTranslator, attention, foreign_trace
 from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack
 
@@ -72,6 +71,23 @@ def reopened(trace: AttentionTrace, folder: Path) -> OpenedTrace:
     """The trace as somebody opens it who was sent the file."""
     trace.save(folder / "trace.safetensors")
     return read_uploaded_trace("trace.safetensors", (folder / "trace.safetensors").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("fields", "titles"),
+    [
+        (["encoder", "decoder", "cross"], ["The translation, attending", "The translation so far"]),
+        (["decoder"], ["The text, attending", "The text so far"]),
+    ],
+)
+def test_the_text_of_a_decoder_alone_is_no_translation(app: AppTest, fields: list[str], titles: list[str]) -> None:
+    maps: dict[str, Any] = {kind: getattr(foreign_trace(), kind) for kind in fields}
+    app.session_state["opened"] = open_trace("one", AttentionTrace(**maps))
+    app.query_params.update({"view": "text", "kind": "decoder"})
+    app.run()
+    assert not app.exception
+    header, _ = unpack(components(app)["text"])
+    assert [header[side]["title"] for side in ("query", "key")] == titles
 
 
 @pytest.mark.parametrize(
@@ -147,11 +163,10 @@ def test_the_kind_falls_back_to_one_that_the_trace_has(app: AppTest) -> None:
     app.query_params["kind"] = "cross"
     app.run()
     assert not app.exception
-    assert app.session_state[KIND.key] == "encoder"
+    assert unpack(components(app)["heatmap"])[0]["title"].startswith("Encoder self-attention")
     app.button(key="close").click().run()
     assert not app.exception
-    app.session_state[KIND.key] = "cross"
-    app.run()
+    assert "kind" not in app.query_params
     assert unpack(components(app)["heatmap"])[0]["title"].startswith("Cross-attention")
 
 
