@@ -91,7 +91,7 @@ MAX_LONG_TEXT_TOKENS = 8192
 UNUSED_WEIGHTS = re.compile(r"\bpooler\b")
 """Weights that no attention depends on, and that a model trained without them has not."""
 PROBE_SENTENCE = "This sentence is read once."
-TEMPLATE_FAULT_TEXT = to_say("The chat template of {folder} cannot be applied, so texts are read without it.")
+UNUSABLE_TEMPLATE_TEXT = to_say("The chat template of {folder} cannot be applied, so texts are read without it.")
 
 
 class FolderModel(RunnableModel):
@@ -106,7 +106,7 @@ class FolderModel(RunnableModel):
     tokenizer: FolderTokenizer
     templates: Mapping[str, PromptTemplate | None]
     """What can be applied to a typed text, by name."""
-    template_fault: str = ""
+    unusable_template_folder: str = ""
     """The name of the folder whose chat template is none of these, since it cannot be applied; "" where it can."""
 
     @property
@@ -114,7 +114,7 @@ class FolderModel(RunnableModel):
         template = describe_template(self.templates, self.prompt_template)
         notes = (
             template,
-            say(TEMPLATE_FAULT_TEXT, folder=self.template_fault) if self.template_fault else "",
+            say(UNUSABLE_TEMPLATE_TEXT, folder=self.unusable_template_folder) if self.unusable_template_folder else "",
             *self.absent.sentences,
             *describe_unapplied_generation_settings(self.generation),
         )
@@ -353,7 +353,9 @@ def _load_text_generator(
     if not can_patch_all_streams(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
-    found.templates, found.template_fault = _list_prompt_templates(folder, tokenizer, tasks, two_sided=two_sided)
+    found.templates, found.unusable_template_folder = _list_prompt_templates(
+        folder, tokenizer, tasks, two_sided=two_sided
+    )
     chosen = options.get("template") or task or next(iter(found.templates))
     found.prompt_templates = (chosen, *(name for name in found.templates if name != chosen))
     if found.absent.encoder:

@@ -83,7 +83,7 @@ def _get_parent_path(path: str) -> str:
 
 
 def is_on_path(side: re.Pattern[str], path: str) -> bool:
-    """Return whether a path leads through a side, `DECODER_PATH` or the other; `encoder_decoder` names neither."""
+    """Return whether a path leads through a side, `DECODER_PATH` or `ENCODER_PATH`; `encoder_decoder` names neither."""
     return side.search(_NAME_OF_BOTH.sub("", path)) is not None
 
 
