@@ -55,6 +55,11 @@ def _training_text(recipe: Recipe) -> str:
         "linear": f"the last {recipe.decay_steps:,} falling to zero",
         "inverse_sqrt": "then falling as step ** -0.5",
     }
+    if recipe.tuning_steps:
+        falls["linear"] = (
+            f"{recipe.decay_steps:,} steps falling to zero at step {recipe.last_step_before_tuning:,}, the last "
+            f"{recipe.tuning_steps:,} falling from {recipe.tuning_rate:g} to zero"
+        )
     return (
         f"{recipe.steps:,} steps of about {recipe.tokens_per_batch:,} tokens, seed {recipe.seed}; peak rate "
         f"{recipe.peak_rate:g} after {recipe.warmup_steps:,} steps, {falls[recipe.schedule]}; "

@@ -75,8 +75,6 @@ class Recipe:
     decay_mixture: dict[str, float] | None = None
     """The mixture while the learning rate falls, so that training ends on the kind of text the model is for (as in the
     schedule of MiniCPM, Hu et al. 2024, arXiv 2404.06395); None: the same throughout."""
-    decay_written: list[str] = field(default_factory=list)
-    """More files as in `written`, added to it while the learning rate falls."""
     rewritten: str = ""
     """A table of lines that a model has rewritten, a file beside this one, as a data folder "rewritten" while the
     learning rate falls (see :func:`model.training.data.read_rewritten_pairs`)."""
@@ -85,11 +83,19 @@ class Recipe:
 
     steps: int = 10000
     schedule: str = "linear"
-    """"linear": a linear warm-up to `peak_rate`, constant, a linear fall to zero at the last step. "inverse_sqrt": the
+    """"linear": a linear warm-up to `peak_rate`, constant, a linear fall to zero at the end. "inverse_sqrt": the
     same warm-up, then falling with step ** -0.5. So does Vaswani et al. (2017), section 5.3, with 4,000 warm-up steps
     and a peak of d_model ** -0.5 * warmup_steps ** -0.5."""
     decay_steps: int = 2000
-    """Length of the final fall of "linear"; 0 with "inverse_sqrt", which has none."""
+    """Length of the fall of "linear"; 0 with "inverse_sqrt", which has none."""
+    tuning_steps: int = 0
+    """The last steps of "linear", after that fall: the rate falls once more, from `tuning_rate` to zero."""
+    tuning_rate: float = 0.0
+    tuning_mixture: dict[str, float] | None = None
+    """The mixture of these steps, which they need."""
+    tuning_rewritten: str = ""
+    """A table as in `rewritten`, in its place during these steps: what the model itself writes after the fall, so that
+    greedy decoding comes closer to beam search (sequence-level distillation, Kim and Rush 2016, arXiv 1606.07947)."""
     warmup_steps: int = 500
     peak_rate: float = 1.5e-3
     betas: tuple[float, float] = (0.9, 0.98)
@@ -147,14 +153,30 @@ class Recipe:
                     steps=self.steps,
                 )
             )
-        for name in ("mixture", "decay_mixture"):
+        self._check_tuning_fields()
+        for name in ("mixture", "decay_mixture", "tuning_mixture"):
             _check_mixture(name, getattr(self, name))
 
     def _check_text_file_fields(self) -> None:
-        for name in ("written", "decay_written"):
-            _check_file_list(name, getattr(self, name))
-        if (self.decay_written or self.rewritten) and self.decay_mixture is None:
-            raise ValueError(say("decay_written and rewritten are read with a decay_mixture only: give one."))
+        _check_file_list("written", self.written)
+        if self.rewritten and self.decay_mixture is None:
+            raise ValueError(say("rewritten is read with a decay_mixture only: give one."))
+
+    def _check_tuning_fields(self) -> None:
+        longest = self.steps - self.decay_steps if self.schedule == "linear" else 0
+        if not 0 <= self.tuning_steps <= longest:
+            raise ValueError(
+                say(
+                    "tuning_steps is {tuning_steps}; it must lie between 0 and the steps that decay_steps leaves "
+                    "({longest}), and the schedule 'inverse_sqrt' takes 0 only.",
+                    tuning_steps=self.tuning_steps,
+                    longest=longest,
+                )
+            )
+        if self.tuning_steps and (self.tuning_mixture is None or self.tuning_rate <= 0):
+            raise ValueError(say("tuning_steps need a tuning_mixture, and a tuning_rate above 0: give both."))
+        if not self.tuning_steps and (self.tuning_mixture is not None or self.tuning_rewritten):
+            raise ValueError(say("tuning_mixture and tuning_rewritten are read during tuning_steps only: give some."))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -195,32 +217,52 @@ class Recipe:
         """What a run has left behind at a step, by the fields that decide it."""
         done = range(1, step + 1)
         return {
-            ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
+            ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate", "tuning_steps", "tuning_rate"): [
+                self.rate(one) for one in done
+            ],
             ("evaluate_every", "average"): [one for one in done if self.is_evaluation_step(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
-            ("decay_mixture", "decay_written", "rewritten", "steps", "decay_steps"): self._mixture_switch_facts(step),
+            ("decay_mixture", "rewritten", "steps", "decay_steps"): self._mixture_switch_facts(step),
+            ("tuning_mixture", "tuning_rewritten", "tuning_steps"): self._tuning_switch_facts(step),
         }
 
     def _mixture_switch_facts(self, step: int) -> list[Any]:
         """The switch of mixtures, if a run has gone past it."""
         passed = self.decay_mixture is not None and step > self.last_step_before_decay
-        return [self.decay_mixture, self.decay_written, self.rewritten, self.last_step_before_decay] if passed else []
+        return [self.decay_mixture, self.rewritten, self.last_step_before_decay] if passed else []
+
+    def _tuning_switch_facts(self, step: int) -> list[Any]:
+        """The same of the mixture of the tuning."""
+        passed = self.tuning_mixture is not None and step > self.last_step_before_tuning
+        return [self.tuning_mixture, self.tuning_rewritten, self.last_step_before_tuning] if passed else []
+
+    @property
+    def last_step_before_tuning(self) -> int:
+        """The last step of the fall of the learning rate; the last of all without a tuning."""
+        return self.steps - self.tuning_steps
 
     @property
     def last_step_before_decay(self) -> int:
         """The last step before the learning rate falls."""
-        return self.steps - self.decay_steps
+        return self.last_step_before_tuning - self.decay_steps
+
+    def list_mixture_switches(self) -> tuple[int, ...]:
+        """Return the steps after which the training draws from another mixture, in order."""
+        decay = () if self.decay_mixture is None else (self.last_step_before_decay,)
+        return decay if self.tuning_mixture is None else (*decay, self.last_step_before_tuning)
 
     def is_evaluation_step(self, step: int) -> bool:
         """Whether the model is scored after this step, and its weights kept to be averaged."""
-        return step % self.evaluate_every == 0 or step == self.steps
+        return step % self.evaluate_every == 0 or step in (self.last_step_before_tuning, self.steps)
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, counted from 1."""
         warm = min(1.0, step / max(1, self.warmup_steps))
         if self.schedule == "inverse_sqrt":
             return self.peak_rate * min(warm, (max(1, self.warmup_steps) / step) ** 0.5)
-        fall = min(1.0, (self.steps - step) / max(1, self.decay_steps))
+        if step > self.last_step_before_tuning:
+            return self.tuning_rate * (self.steps - step) / max(1, self.tuning_steps)
+        fall = min(1.0, (self.last_step_before_tuning - step) / max(1, self.decay_steps))
         return self.peak_rate * min(warm, fall)
 
     def snapshot_steps(self) -> tuple[int, ...]:
@@ -244,7 +286,7 @@ def _check_file_list(name: str, files: Any) -> None:
 
 def _check_mixture(name: str, mixture: Any) -> None:
     """Raise ValueError unless the mixture gives every folder a number of at least 0."""
-    if mixture is None and name == "decay_mixture":
+    if mixture is None and name != "mixture":
         return
     if not isinstance(mixture, dict):
         raise ValueError(

@@ -12,10 +12,11 @@ to see, coarser where much has. What is said of a snapshot, its scores and its p
 from __future__ import annotations
 
 import dataclasses
+import functools
 import lzma
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ STEPS_SUFFIX = ".row_steps"
 START_SAMPLE = "random_start"
 """The name of a few weights of the random start, by which it is known again."""
 SAMPLED = 64
+DrawStart = Callable[[], Mapping[str, Tensor]]
+"""Returns the weights of a training before its first step."""
 DECOMPRESSOR_MEMORY = 100_000_000
 """Bytes; a snapshot needs a tenth."""
 
@@ -68,7 +71,21 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     `folder` is where it lies, if not under its name. Raises CheckpointError, naming the file and the fault, for a step
     of which there is no sound snapshot, and for step 0 where no recipe has the seed.
     """
+    return next(load_snapshots(checkpoint, (step,), folder))
+
+
+def load_snapshots(
+    checkpoint: Checkpoint, steps: Sequence[int], folder: str | Path | None = None
+) -> Iterator[Checkpoint]:
+    """Yield the checkpoint as it was at each of the steps, as :func:`load_snapshot`; the random start is drawn once."""
     place = find_checkpoint_folder(folder or checkpoint.name)
+    config = checkpoint.model.config
+    draw_start = functools.cache(lambda: unique_weights(build_random_model(config, read_initial_weight_seed(place))))
+    for step in steps:
+        yield _load_snapshot(checkpoint, step, place, draw_start)
+
+
+def _load_snapshot(checkpoint: Checkpoint, step: int, place: Path, draw_start: DrawStart) -> Checkpoint:
     if step == 0:
         return restore_random_initial_weights(checkpoint, read_initial_weight_seed(place))
     facts = read_checkpoint_config(place)
@@ -88,7 +105,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
             )
         )
     data, name = read_verified_file(place, files[step], facts), f"{place.name}/{files[step]}"
-    weights = _unpack(data, name, checkpoint.model, place) if name.endswith(".xz") else read_weights(data, name)
+    weights = _unpack(data, name, checkpoint.model, draw_start) if name.endswith(".xz") else read_weights(data, name)
     return _replace_model(checkpoint, build_model(config, weights, name), sha256_hex(data)[:12])
 
 
@@ -134,7 +151,7 @@ def _sample(start: Mapping[str, Tensor]) -> Tensor:
     return torch.cat([one[:: max(1, len(one) // SAMPLED)][:SAMPLED] for one in each])
 
 
-def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str, Tensor]:
+def _unpack(data: bytes, name: str, model: Transformer, draw_start: DrawStart) -> dict[str, Tensor]:
     """Return the weights of a snapshot of a training of `model`. Raises CheckpointError, naming the fault."""
     most = 4 * sum(weight.numel() for weight in model.parameters()) + 1_000_000
     unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECOMPRESSOR_MEMORY)
@@ -149,7 +166,9 @@ def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str
             say("{name} is no snapshot of this model: it cannot be unpacked. Restore it from its source.", name=name)
         )
     sample = kept.pop(START_SAMPLE, None)
-    start = {} if sample is None else _draw_start(model.config, place, sample, name)
+    start = {} if sample is None else draw_start()
+    if sample is not None:
+        _check_start(start, sample, name)
     for one, row in steps.items():
         kept[one] = kept[one] * row[:, None]
         if one in start and start[one].shape == kept[one].shape:
@@ -163,9 +182,8 @@ def _is_packed_matrix(numbers: Tensor, steps: Tensor) -> bool:
     return sound and numbers.ndim == 2 and numbers.shape[:1] == steps.shape
 
 
-def _draw_start(config: TransformerConfig, place: Path, sample: Tensor, name: str) -> dict[str, Tensor]:
-    """Return the random start of the training in a folder. Raises CheckpointError where it is not that of `sample`."""
-    start = unique_weights(build_random_model(config, read_initial_weight_seed(place)))
+def _check_start(start: Mapping[str, Tensor], sample: Tensor, name: str) -> None:
+    """Raise CheckpointError where a random start is not the one that `sample` is of."""
     drawn = _sample(start)
     if drawn.shape != sample.shape or not torch.allclose(drawn, sample.float(), atol=1e-4):
         raise CheckpointError(
@@ -176,7 +194,6 @@ def _draw_start(config: TransformerConfig, place: Path, sample: Tensor, name: st
                 recipe=RECIPE_FILE,
             )
         )
-    return start
 
 
 def restore_random_initial_weights(checkpoint: Checkpoint, seed: int) -> Checkpoint:

@@ -117,7 +117,7 @@ def _train_checkpoint(
 
 def _copy_recipe_files(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
     """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
-    own_text = {recipe.frames, *recipe.written, *recipe.decay_written, recipe.rewritten}
+    own_text = {recipe.frames, *recipe.written, recipe.rewritten, recipe.tuning_rewritten}
     for name in {*own_text, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
@@ -156,7 +156,7 @@ def _load_initial_checkpoint(recipe: Recipe, arguments: argparse.Namespace) -> C
 
 
 class PhaseText(NamedTuple):
-    """The text of one phase of the training: until the learning rate falls, or while it falls."""
+    """The text of one phase of the training: until the learning rate falls, while it falls, or of the tuning."""
 
     pairs: list[SentencePair]
     often: np.ndarray
@@ -176,20 +176,18 @@ def _read_phase_texts(recipe: Recipe, folders: list[Path], beside: Path) -> list
             synthetic.read_sentence_frames(beside / recipe.frames), recipe.seed
         )
     if recipe.written:
-        texts["written"] = _read_recipe_pairs(recipe.written, beside)
+        texts["written"] = [pair for name in recipe.written for pair in read_pair_table(beside / name)]
     dev = _read_dev_sources(recipe, folders) if recipe.unlike_dev else []
     phases = [_mix_pairs(texts, recipe.mixture, dev)]
     if recipe.decay_mixture is not None:
         if recipe.rewritten:
             texts["rewritten"] = read_rewritten_pairs(beside / recipe.rewritten, texts)
-        if recipe.decay_written:
-            texts["written"] = [*texts.get("written", ()), *_read_recipe_pairs(recipe.decay_written, beside)]
         phases.append(_mix_pairs(texts, recipe.decay_mixture, dev))
+    if recipe.tuning_mixture is not None:
+        if recipe.tuning_rewritten:
+            texts["rewritten"] = read_rewritten_pairs(beside / recipe.tuning_rewritten, texts)
+        phases.append(_mix_pairs(texts, recipe.tuning_mixture, dev))
     return phases
-
-
-def _read_recipe_pairs(names: list[str], beside: Path) -> list[SentencePair]:
-    return [pair for name in names for pair in read_pair_table(beside / name)]
 
 
 def _describe_left_out_pairs(text: PhaseText) -> str:
@@ -230,7 +228,7 @@ def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) 
             ids.extend(_encode_texts(recipe, tokenizer, [pair[side] for pair in everything]))
     phases = [
         TrainingPhase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
-        for done, own in zip((0, recipe.last_step_before_decay), often, strict=False)
+        for done, own in zip((0, *recipe.list_mixture_switches()), often, strict=True)
     ]
     return Batches(*sides, recipe.tokens_per_batch, recipe.longest, recipe.seed, phases)
 

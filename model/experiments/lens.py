@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..attribution.any_model import compute_decoder_streams
 from ..checkpoint.load import Checkpoint
-from ..checkpoint.snapshots import has_random_initial_weights, list_snapshot_steps, load_snapshot
+from ..checkpoint.snapshots import has_random_initial_weights, list_snapshot_steps, load_snapshots
 from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..network.abstract_model import AutoregressiveModel, shift_right
 from ..network.hooks import hook_streams, record_streams
@@ -194,8 +194,9 @@ def load_training_snapshots(checkpoint: Checkpoint, folder: str | Path | None = 
     """
     place = folder or checkpoint.name
     steps = ((0,) if has_random_initial_weights(place) else ()) + list_snapshot_steps(place)
-    found = [TrainingSnapshot(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
-    return (*found, TrainingSnapshot(None, Translator(checkpoint)))
+    found = load_snapshots(checkpoint, steps, place)
+    stops = [TrainingSnapshot(step, Translator(one)) for step, one in zip(steps, found, strict=True)]
+    return (*stops, TrainingSnapshot(None, Translator(checkpoint)))
 
 
 def run_snapshots(stops: Sequence[TrainingSnapshot], text: str, target_ids: Sequence[int]) -> tuple[SnapshotRun, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..checkpoint.load import Checkpoint, sha256_hex, unique_weights
+from ..checkpoint.load import Checkpoint, unique_weights
 from ..language import join_items, say
 from ..network.abstract_model import pad_ids, shift_right
 from ..network.config import PAD_ID, SPECIAL_PIECES
@@ -248,16 +248,6 @@ class Batches:
             digest.update(array("i", self.sources[number]))
             digest.update(array("i", self.targets[number]))
         return digest.hexdigest()
-
-    def hash_text_lengths(self) -> tuple[str, ...]:
-        """Return a hash for each phase, of the numbers of pieces alone: what :meth:`texts` was before it had ids.
-
-        A training that was begun with it is known again by it. It can go when none of these is to be gone on with:
-        the last is the one in checkpoints/everyday-en-de-next, whose folder leaves when it has ended.
-        """
-        return tuple(
-            sha256_hex(self.lengths[self._list_pairs_of_phase(phase)].tobytes()) for phase in range(len(self.phases))
-        )
 
     def batch(self, rows: np.ndarray) -> Batch:
         target_out = pad_ids([self.targets[i] for i in rows])

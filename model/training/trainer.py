@@ -204,7 +204,7 @@ class Trainer:
         if not path.exists():
             return
         state = read_state(path, self.device)
-        self.identity.check(state["begun"], state["step"], path, self.batches.hash_text_lengths())
+        self.identity.check(state["begun"], state["step"], path)
         with torch.no_grad():
             for name, parameter in unique_weights(self.model).items():
                 parameter.copy_(state["model"][name])
@@ -239,12 +239,11 @@ class RunIdentity:
         """Return the identity of a run of this recipe, architecture and text."""
         return cls(recipe, config, batches.texts())
 
-    def check(self, state: dict[str, Any], step: int, path: Path, length_hashes: tuple[str, ...]) -> None:
+    def check(self, state: dict[str, Any], step: int, path: Path) -> None:
         """Raise ValueError, naming what differs, unless a run of this identity could be in the `state` at its step.
 
         What only matters later may differ: until its learning rate begins to fall, a run can get more steps, and other
-        text for them. Instead of the hashes of its text, a run may have those of its lengths, see
-        :meth:`Batches.hash_text_lengths`.
+        text for them.
         """
         try:
             saved = RunIdentity(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["texts"])
@@ -260,8 +259,8 @@ class RunIdentity:
             say("{name} was {before!r} and is now {now!r}", name=name, before=before, now=now)
             for name, (before, now) in found.items()
         ]
-        begun = 1 + (self.recipe.decay_mixture is not None and step > self.recipe.last_step_before_decay)
-        if not differences and tuple(saved.texts[:begun]) not in (self.texts[:begun], length_hashes[:begun]):
+        begun = 1 + sum(step > switch for switch in self.recipe.list_mixture_switches())
+        if not differences and tuple(saved.texts[:begun]) != self.texts[:begun]:
             differences = [say("the text of --data or its vocabulary is another")]
         if differences:
             raise ValueError(

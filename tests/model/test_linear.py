@@ -154,7 +154,7 @@ def test_a_model_that_is_laid_out_writes_the_same_and_keeps_its_tied_weights() -
 
 @needs_onednn
 def test_a_checkpoint_is_loaded_laid_out() -> None:
-    model = load_checkpoint("multi30k-en-de").model
+    model = load_checkpoint("preset-original").model
     assert all(one._laid_out is not None for one in model.modules() if isinstance(one, Linear))
 
 

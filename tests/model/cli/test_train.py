@@ -20,6 +20,7 @@ import torch
 
 from attenscope.__main__ import main
 from attenscope.checkpoint.load import TOKENIZER_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, unique_weights
+from attenscope.checkpoint.measurements import read_history
 from attenscope.checkpoint.recipe import Recipe
 from attenscope.checkpoint.snapshots import load_snapshot, read_initial_weight_seed
 from attenscope.cli.train import _read_phase_texts, build_config
@@ -116,21 +117,15 @@ def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_text_for_the_fall_may_come_while_the_training_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_for_later_may_come_while_the_training_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same weights as with all of it from the start; afterwards it may not change any more."""
-    one = {
-        **RUN,
-        "steps": 12,
-        "decay_steps": 5,
-        "evaluate_every": 4,
-        "decay_mixture": {"data": 0.5},
-        "joined_share": 0.2,
-    }
-    later = {**one, "decay_written": ["more.tsv"], "rewritten": "new.tsv.xz"}
-    later["decay_mixture"] = {"data": 0.5, "written": 3, "rewritten": 2}
+    one = {**RUN, "steps": 12, "decay_steps": 5, "evaluate_every": 4, "decay_mixture": {"data": 1}, "joined_share": 0.2}
+    fallen = {**one, "decay_mixture": {"data": 0.5, "rewritten": 2}, "rewritten": "new.tsv.xz"}
+    tuned = {**fallen, "steps": 16, "tuning_steps": 4, "tuning_rate": 0.001, "tuning_rewritten": "own.tsv.xz"}
+    tuned["tuning_mixture"] = {"data": 0, "rewritten": 1}
     texts = {
-        "more.tsv": b"Dogs sleep.\tHunde schlafen.\n",
         "new.tsv.xz": lzma.compress(b"data\t2\tein Fuchs\ndata\t9\t\n"),
+        "own.tsv.xz": lzma.compress(b"data\t3\tein Wolf\n" * 30),
     }
 
     def train(name: str, recipe: dict[str, Any], stop: int) -> int:
@@ -139,19 +134,22 @@ def test_text_for_the_fall_may_come_while_the_training_runs(tmp_path: Path, caps
             (tmp_path / name / file).write_bytes(text)
         return main([*arguments, "--steps", str(stop)])
 
-    assert train("whole", later, 12) == 0
-    assert train("parts", one, 5) == 0
-    assert train("parts", later, 9) == 0
-    assert train("parts", one, 12) == 2
-    assert "decay_written was ['more.tsv'] and is now []" in capsys.readouterr().err
-    texts["more.tsv"] = b"Dogs sleep a lot.\tHunde schlafen viel.\n"
-    assert train("parts", later, 12) == 2
+    assert train("whole", tuned, 16) == 0
+    assert train("parts", one, 7) == 0
+    assert train("parts", fallen, 12) == 0  # released once, then tuned
+    fallen_weights = (tmp_path / "parts" / "out" / WEIGHTS_FILE).read_bytes()
+    assert train("parts", tuned, 14) == 0
+    assert train("parts", fallen, 12) == 2
+    assert "steps was 16 and is now 12" in capsys.readouterr().err
+    texts["own.tsv.xz"] = lzma.compress(b"data\t3\tein Hund\n" * 30)
+    assert train("parts", tuned, 16) == 2
     assert "the text of --data or its vocabulary is another" in capsys.readouterr().err
-    texts["more.tsv"] = b"Dogs sleep.\tHunde schlafen.\n"
-    assert train("parts", later, 12) == 0
+    texts["own.tsv.xz"] = lzma.compress(b"data\t3\tein Wolf\n" * 30)
+    assert train("parts", tuned, 16) == 0
     whole, parts = (tmp_path / name / "out" for name in ("whole", "parts"))
-    assert (whole / WEIGHTS_FILE).read_bytes() == (parts / WEIGHTS_FILE).read_bytes()
+    assert (whole / WEIGHTS_FILE).read_bytes() == (parts / WEIGHTS_FILE).read_bytes() != fallen_weights
     assert all((parts / file).read_bytes() == text for file, text in texts.items())
+    assert [row.rate for row in read_history(parts)][-3:] == [0, 0.0005, 0]
 
 
 def test_pairs_that_are_almost_dev_sentences_are_left_out_and_counted(

@@ -248,21 +248,6 @@ def test_other_text_of_the_same_lengths_does_not_go_on(tmp_path: Path) -> None:
         trainer(tmp_path, recipe(), other)
 
 
-def test_a_training_that_knows_the_lengths_of_its_text_alone_goes_on(tmp_path: Path) -> None:
-    """As one that was begun before its ids were kept; from here on they are."""
-    begun = trainer(tmp_path, recipe())
-    list(begun.run(last=5))
-    state = torch.load(tmp_path / STATE_FILE, weights_only=True)
-    state["begun"]["texts"] = begun.batches.hash_text_lengths()
-    torch.save(state, tmp_path / STATE_FILE)
-    with pytest.raises(ValueError, match="the text of --data or its vocabulary is another"):
-        trainer(tmp_path, recipe(), toy.batches(count=61, tokens=300))
-    again = trainer(tmp_path, recipe())
-    assert again.step == 5
-    list(again.run(last=6))
-    assert torch.load(tmp_path / STATE_FILE, weights_only=True)["begun"]["texts"] == begun.batches.texts()
-
-
 @pytest.mark.sweep
 def test_more_steps_asked_for_before_the_rate_falls_give_the_weights_of_the_longer_run(tmp_path: Path) -> None:
     short, long = recipe(steps=12), recipe(steps=20, save_every=5)
