@@ -205,13 +205,13 @@ def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     open_decode(page, "&step=3")
     click(candidate(page, 1))
     linked(page, "branch=")
-    choose(page, "Model", "multi30k-en-de")
+    choose(page, "Model", "preset-original")
     expect(player(page)).to_be_visible(timeout=LOADING)
     page.wait_for_function("!location.search.includes('branch=')")
 
 
 def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> None:
-    open_page(page, f"{DECODE}&model=multi30k-en-de&changes=cross.4.7:off")
+    open_page(page, f"{DECODE}&model=preset-original&changes=cross.2.7:off")
     expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
     click(page.get_by_role("button", name="Undo all changes"))
     expect(player(page)).to_be_visible(timeout=LOADING)

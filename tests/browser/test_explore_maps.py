@@ -302,8 +302,8 @@ def test_compare(page: Page) -> None:
         expect(titles.filter(has_text="The dog sees a cat")).to_be_visible()
         expect(caption(page, "Both share")).to_be_visible()
         choose(page, "Compare with", "another model")
-        choose(page, "Second model", "multi30k-en-de")
-        expect(titles.filter(has_text="multi30k-en-de: L2 h3")).to_be_visible()
+        choose(page, "Second model", "preset-original")
+        expect(titles.filter(has_text="preset-original: L2 h3")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -337,7 +337,7 @@ def change_head(page: Page, change: str) -> None:
 
 
 def test_heads_are_switched(page: Page) -> None:
-    start(page, layer="1", head="1", model="multi30k-en-de")
+    start(page, layer="1", head="1", model="preset-original")
     expect_head(page, 1, 1)
     again = page.locator(".st-key-again")
     changes = {"encoder": ("off", "uniform"), "decoder": ("as head 2",), "cross": ("uniform", "as head 2")}

@@ -76,14 +76,14 @@ def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) 
 
 
 def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
-    open_page(page, "/heads?second_model=multi30k-en-de")
+    open_page(page, "/heads?second_model=preset-original")
     plot = page.locator(".st-key-head-map-beside .plot").first
     expect(plot).to_be_visible(timeout=LOADING)
     plot.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(page).to_have_url(
-        re.compile("model=multi30k-en-de.*heads=head|heads=head.*model=multi30k-en-de"), timeout=LOADING
+        re.compile("model=preset-original.*heads=head|heads=head.*model=preset-original"), timeout=LOADING
     )
 
 

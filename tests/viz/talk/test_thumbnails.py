@@ -48,7 +48,7 @@ def test_a_picture_follows_its_scene_and_stays_while_the_scene_is_drawn_alike() 
     assert pictured(moved)[0] == before[1]
     for change in ({"view": dict(first.view) | {"head": "5"}}, {"omit": ()}, {"guess": ("a", "b")}, {"page": "decode"}):
         assert 0 not in pictured(replace(shipped, scenes=(replace(first, **change), second)))
-    assert not pictured(replace(shipped, model="multi30k-en-de", scenes=(first,)))
+    assert not pictured(replace(shipped, model="preset-original", scenes=(first,)))
 
 
 def test_a_talk_of_other_scenes_asks_for_no_picture() -> None:

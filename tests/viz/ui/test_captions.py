@@ -149,7 +149,7 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
     assert app.selectbox(key="model").value == "fake-zh-en"
 
 
-@pytest.mark.parametrize(("model", "how"), [("everyday-en-de", "bytes"), ("multi30k-en-de", "an unknown token")])
+@pytest.mark.parametrize(("model", "how"), [("everyday-en-de", "bytes"), ("preset-original", "an unknown token")])
 def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
     def page(model: str) -> None:
         from attenscope.translate import Translator
