@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -206,12 +206,22 @@ class PhenomenonItem(NamedTuple):
     reference: str
 
 
+Verdict = Literal["right", "wrong", "unsure"]
+
+
 class Reading(NamedTuple):
-    """What a person thought of a translation at two readings."""
+    """What two readers who did not see each other thought of a translation, and a third where they differ."""
 
     translation: str
-    right: tuple[bool, bool]
+    right: tuple[bool, ...]
     """Whether a teacher would accept it: what it says, and its grammar."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What both say, or the third; ``unsure`` where they differ and no third has read it."""
+        if len(set(self.right)) == 1:
+            return "right" if self.right[0] else "wrong"
+        return "unsure" if len(self.right) == 2 else "right" if self.right[2] else "wrong"
 
 
 class TranslatedItem(NamedTuple):
@@ -222,12 +232,14 @@ class TranslatedItem(NamedTuple):
     reading: Reading | None
 
     @property
-    def verdict(self) -> str:
-        """``right`` or ``wrong`` where both readings say so, ``unsure`` where they part; "" where it was not read."""
-        if self.reading is None:
-            return ""
-        first, second = self.reading.right
-        return "unsure" if first != second else "right" if first else "wrong"
+    def verdict(self) -> Verdict | Literal[""]:
+        """That of its reading; "" where it was not read."""
+        return self.reading.verdict if self.reading else ""
+
+    @property
+    def marked_verdict(self) -> str:
+        """The same, with a mark where a third reader decided."""
+        return f"{self.verdict}, by a third reader" if self.reading and len(self.reading.right) > 2 else self.verdict
 
 
 def read_phenomenon_items(path: Path) -> list[PhenomenonItem]:
@@ -253,14 +265,17 @@ def read_translation_judgements(path: Path) -> dict[str, Reading]:
         return {}
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            source: Reading(str(one["translation"]), (one["right"][0] is True, one["right"][1] is True))
-            for source, one in found.items()
-        }
+        return {source: _parse_reading(one) for source, one in found.items()}
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise PhenomenaError(
             say("{path} holds no readings ({error}): restore it from its source.", path=path, error=repr(error))
         ) from error
+
+
+def _parse_reading(reading: Mapping[str, Any]) -> Reading:
+    """The reading of two, and of a third where these differ."""
+    first, second, *third = (one is True for one in reading["right"])
+    return Reading(str(reading["translation"]), (first, second, *(third[:1] if first != second else ())))
 
 
 def write_translation_judgements(path: Path, readings: Mapping[str, Reading]) -> None:
@@ -293,7 +308,7 @@ def format_phenomena_table(found: Sequence[TranslatedItem], beam: int) -> str:
     lines += [_phenomenon_row("all", found), "", f"Translated with beam {beam}.", ""]
     lines += ["| sentence | translation | reference | read as |", "|---|---|---|---|"]
     for one in found:
-        cells = one.item.source, one.translation, one.item.reference, one.verdict
+        cells = one.item.source, one.translation, one.item.reference, one.marked_verdict
         lines.append(f"| {' | '.join(map(_escape_cell, cells))} |")
     return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,22 @@ def test_a_reading_counts_for_the_translation_that_was_read() -> None:
         ITEMS[:1], WRITTEN[:1], {"I am Ada.": Reading("Ich bin Ada.", (True, False))}
     )
     assert unsure[0].verdict == "unsure"
+
+
+@pytest.mark.parametrize(("third", "verdict"), [(True, "right"), (False, "wrong")])
+def test_a_third_reader_decides_where_two_differ_and_the_row_says_so(third: bool, verdict: str, tmp_path: Path) -> None:
+    said = {"I am Ada.": {"translation": WRITTEN[0], "right": [False, True, third]}}
+    said["Who is Bo?"] = {"translation": WRITTEN[1], "right": [True, True, False]}  # of which two need no third
+    (tmp_path / READINGS_FILE).write_text(json.dumps(said))
+    readings = read_translation_judgements(tmp_path / READINGS_FILE)
+    found = attach_translation_judgements(ITEMS[:2], WRITTEN[:2], readings)
+    assert [one.verdict for one in found] == [verdict, "right"]
+    text = format_phenomena_table(found, 4)
+    assert f"| Ich bin Ada. | Ich bin Ada. | {verdict}, by a third reader |" in text
+    assert f"| {1 + third} of 2 |" in text
+    assert text.count("third reader") == 1
+    write_translation_judgements(tmp_path / "again.json", readings)
+    assert read_translation_judgements(tmp_path / "again.json") == readings
 
 
 def test_the_table_counts_what_was_read_and_shows_every_sentence() -> None:
