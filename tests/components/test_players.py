@@ -81,6 +81,7 @@ def test_the_player_is_driven_by_keys_towers_slider_and_words(bare: BarePage) ->
     bare.page.wait_for_function("() => window.sent.length && window.sent.at(-1)[1] === 0")  # Where it comes to rest.
     bare.pop_sent_values()
     view.locator(".tower").nth(2).click()
+    bare.page.wait_for_function("() => window.sent.length")  # Two moves at once come to rest at one step.
     view.locator("input").fill("3")
     bare.page.wait_for_function("() => window.sent.length > 1")
     assert bare.pop_sent_values() == [["step", 2], ["step", 3]]
