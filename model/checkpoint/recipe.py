@@ -222,19 +222,13 @@ class Recipe:
             ],
             ("evaluate_every", "average"): [one for one in done if self.is_evaluation_step(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
-            ("decay_mixture", "rewritten", "steps", "decay_steps"): self._mixture_switch_facts(step),
-            ("tuning_mixture", "tuning_rewritten", "tuning_steps"): self._tuning_switch_facts(step),
+            ("decay_mixture", "rewritten", "steps", "decay_steps"): _list_switch_facts(
+                step, self.last_step_before_decay, self.decay_mixture, self.rewritten
+            ),
+            ("tuning_mixture", "tuning_rewritten", "steps", "tuning_steps"): _list_switch_facts(
+                step, self.last_step_before_tuning, self.tuning_mixture, self.tuning_rewritten
+            ),
         }
-
-    def _mixture_switch_facts(self, step: int) -> list[Any]:
-        """The switch of mixtures, if a run has gone past it."""
-        passed = self.decay_mixture is not None and step > self.last_step_before_decay
-        return [self.decay_mixture, self.rewritten, self.last_step_before_decay] if passed else []
-
-    def _tuning_switch_facts(self, step: int) -> list[Any]:
-        """The same of the mixture of the tuning."""
-        passed = self.tuning_mixture is not None and step > self.last_step_before_tuning
-        return [self.tuning_mixture, self.tuning_rewritten, self.last_step_before_tuning] if passed else []
 
     @property
     def last_step_before_tuning(self) -> int:
@@ -274,6 +268,11 @@ class Recipe:
             return tuple(one for one in sorted(set(self.snapshots)) if 0 < one < self.steps)
         gaps = self.snapshots - 2
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
+
+
+def _list_switch_facts(step: int, switch: int, mixture: dict[str, float] | None, rewritten: str) -> list[Any]:
+    """What a run at `step` has drawn from since the step `switch`; nothing where it has not gone past it."""
+    return [mixture, rewritten, switch] if mixture is not None and step > switch else []
 
 
 def _check_file_list(name: str, files: Any) -> None:

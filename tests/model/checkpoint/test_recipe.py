@@ -189,6 +189,7 @@ def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
         (801, {"decay_mixture": {"a": 0}}, ["decay_mixture"]),
         (800, {"decay_mixture": {"a": 0}, "rewritten": "r.tsv"}, []),
         (801, {"decay_mixture": {}, "rewritten": "r.tsv"}, ["decay_mixture", "rewritten"]),
+        (1000, {"steps": 1100, "tuning_steps": 100, "tuning_rate": 0.1, "tuning_mixture": {}}, []),
         (1, {"mixture": {"a": 2}}, ["mixture"]),
         (1, {"unlike_dev": True}, ["unlike_dev"]),
         (1, {"byte_fallback": True, "split_digits": True}, ["byte_fallback", "split_digits"]),
