@@ -1,7 +1,7 @@
 """Scrubbing a training: milliseconds from a key to the next stop painted, in headless Chromium, no server asked.
 
-A bare page with the component of the page Training and random weights: nine stops, 4 layers x 4 heads as in
-multi30k-en-de and 4 layers x 8 heads as in everyday-en-de, for sentences of three lengths.
+A bare page with the component of the page Training and random weights: nine stops, 4 layers of 4 heads and
+of 8, as everyday-en-de has, for sentences of three lengths.
 """
 
 from __future__ import annotations

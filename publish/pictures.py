@@ -31,7 +31,7 @@ ADDRESSES = {
     "decode": f"/decode?{SENTENCE}&step=6",
     "why": f"/why?{SENTENCE}",
     "heads": "/heads",
-    "training": "/training?model=multi30k-en-de&sentence=Two+dogs+are+playing+with+a+ball+on+the+beach.",
+    "training": f"/training?{SENTENCE}",
     "positions": "/positions",
     "masks": "/masks?part=gallery&fault=future-visible",
     "talk": "/talk",

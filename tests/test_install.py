@@ -131,7 +131,7 @@ def copied(folder: Path) -> Path:
         shutil.copytree(
             ROOT / part,
             project / part,
-            ignore=shutil.ignore_patterns("__pycache__", "node_modules", "preset-*", "multi30k*"),
+            ignore=shutil.ignore_patterns("__pycache__", "node_modules", "preset-*"),
         )
     for name in ("app.py", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project / name)

@@ -30,7 +30,7 @@ from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS, HELD_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
-from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list, get_encoder_only_model
+from attenscope.viz.ui.controls import draw_model_list, get_encoder_only_model
 from attenscope.viz.web.page_components import (
     draw_copy_and_present_buttons,
     get_scene_file_key,
@@ -68,7 +68,6 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         too_long = clean_address(PAGES[page], CARRIED_PARAMETERS, HELD_PARAMETERS)
     else:
         record_page_without_address(page)
-    clear_page_default_model()
     st.html(style.build_style_element())
     hide_until_ready(page)
     for one in too_long:

@@ -46,7 +46,7 @@ from .load import (
 from .recipe import RECIPE_FILE, Recipe
 
 SNAPSHOTS_FOLDER = "snapshots"
-SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors(\.xz)?")
+SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors\.xz")
 STEPS_SUFFIX = ".row_steps"
 START_SAMPLE = "random_start"
 """The name of a few weights of the random start, by which it is known again."""
@@ -105,7 +105,7 @@ def _load_snapshot(checkpoint: Checkpoint, step: int, place: Path, draw_start: D
             )
         )
     data, name = read_verified_file(place, files[step], facts), f"{place.name}/{files[step]}"
-    weights = _unpack(data, name, checkpoint.model, draw_start) if name.endswith(".xz") else read_weights(data, name)
+    weights = _unpack(data, name, checkpoint.model, draw_start)
     return _replace_model(checkpoint, build_model(config, weights, name), sha256_hex(data)[:12])
 
 

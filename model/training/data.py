@@ -67,12 +67,12 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
 
 
 def read_pair_table(path: Path) -> list[SentencePair]:
-    """Read the pairs of one file: a line is a source, a tab and its target.
+    """Read the pairs of one file, which may be compressed by xz: a line is a source, a tab and its target.
 
     Raises ValueError, naming the line that is no pair.
     """
     pairs = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(_read_lines(path), 1):
         source, _, target = (part.strip() for part in line.partition("\t"))
         if not source or not target or "\t" in target:
             raise ValueError(
@@ -89,10 +89,8 @@ def read_rewritten_pairs(path: Path, texts: Mapping[str, Sequence[SentencePair]]
     the new target, with tabs between; no target where the reference stays. Raises ValueError, naming the line
     that is none of these.
     """
-    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
-        lines = file.read().removesuffix("\n").split("\n")
     pairs = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_read_lines(path), 1):
         found = REWRITTEN_LINE.fullmatch(line)
         text = texts.get(found["folder"], ()) if found else ()
         at = int(found["at"]) if found else 0
@@ -107,6 +105,12 @@ def read_rewritten_pairs(path: Path, texts: Mapping[str, Sequence[SentencePair]]
         source, reference = text[at - 1]
         pairs.append((source, found["target"] or reference))
     return pairs
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file, unpacked where its name ends in .xz."""
+    data = path.read_bytes()
+    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8").removesuffix("\n").split("\n")
 
 
 def differs_from_dev(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:

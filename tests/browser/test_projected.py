@@ -40,7 +40,6 @@ dim = "4"
 title = "How they came to be"
 page = "training"
 [scene.view]
-model = "multi30k-en-de"
 sentence = "A girl is playing in the sand."
 """
 CROSSINGS = """(plot) => {

@@ -115,7 +115,7 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", slow_after(1, ["masks", "training"]))
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
-    part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]
+    part = {"masks": "part=gallery&fault=future-visible", "training": ""}[name]
     open_page(page, f"/{name}?{part}")
     expect(page.locator(".st-key-share button").first).to_be_visible(timeout=LOADING)
     settle(page)

@@ -13,7 +13,6 @@ from tests.browser.steps import choose, click, enter, expect_head, open_page, se
 from tests.samples import slow_after
 
 WELCOME, LIBRARY = EXAMPLE_SENTENCES["en"][0], EXAMPLE_SENTENCES["zh"][0]
-CAPTION = "A young woman in a red coat is walking her dog through the snow."
 OWN = "My neighbour has a small blue car."
 SHOWING_NOTHING = ("/", "/?lang=de", "/?lang=zh", "/?theme=dark", "/?view=links", "/?model=everyday-en-de", "/?utm=1")
 
@@ -88,18 +87,14 @@ def test_a_sentence_comes_back_with_a_model_of_its_language(page: Page) -> None:
     expect(page.get_by_role("button", name="Earlier")).to_be_visible()
     choose(page, "Model", "everyday-en-de")
     reads(page, OWN)
-    choose(page, "Model", "multi30k-en-de")
+    choose(page, "Model", "preset-original")
     reads(page, OWN)
 
 
 def test_a_welcome_goes_with_its_model_and_comes_back_on_the_way_back(page: Page) -> None:
     open_page(page, "/")
-    choose(page, "Model", "multi30k-en-de")
-    reads(page, CAPTION)
     choose(page, "Model", "everyday-zh-en")
     reads(page, LIBRARY)
-    page.go_back()
-    reads(page, CAPTION)
     page.go_back()
     reads(page, WELCOME)
 
@@ -109,20 +104,6 @@ def test_a_sentence_typed_for_another_model_is_read_by_that_one(page: Page) -> N
     type_sentence(page, OWN)
     click(page.get_by_role("button", name="Use everyday-en-de"))
     expect(page.get_by_role("combobox", name="Model")).to_have_value("everyday-en-de")
-    reads(page, OWN)
-
-
-def test_training_shows_a_sentence_of_its_own_model_and_gives_back_the_visitors(page: Page) -> None:
-    open_page(page, "/")
-    type_sentence(page, OWN)
-    go_to(page, "Training")
-    reads(page, CAPTION)
-    type_sentence(page, "A dog runs.")
-    go_to(page, "Decode")
-    reads(page, OWN)
-    go_to(page, "Training")
-    reads(page, "A dog runs.")
-    go_to(page, "Explore")
     reads(page, OWN)
 
 

@@ -40,7 +40,7 @@ HEADS = {
     "head": "ol.shaded li",
     "search": "ol.shaded li",
     "alignment": ".st-key-picture .hm image",
-    "over+training&model=multi30k-en-de": ".st-key-over-training .plot",
+    "over+training": ".st-key-over-training .plot",
     f"pruning&{SENTENCE}": ".st-key-pruned",
 }
 POSITIONS = {

@@ -210,7 +210,7 @@ def _atlas_doors() -> list[Door]:
 
 def _kept_doors() -> list[Door]:
     """What commands keep beside a checkpoint, and the links of a gold alignment."""
-    folder = CHECKPOINTS_FOLDER / "multi30k-en-de"
+    folder = CHECKPOINTS_FOLDER / "everyday-en-de"
     readers: list[tuple[str, Callable[[Path, str, str], object], type[Exception]]] = [
         (ALIGNMENT, read_alignment_rates, AlignmentError),
         (PRUNING, read_pruning, PruningError),
@@ -221,7 +221,7 @@ def _kept_doors() -> list[Door]:
         def found(data: bytes) -> object:
             with tempfile.TemporaryDirectory() as place:
                 (Path(place) / name).write_bytes(data)
-                return read_kept(Path(place), "multi30k-en-de", json.loads((folder / name).read_text())["model_hash"])
+                return read_kept(Path(place), "everyday-en-de", json.loads((folder / name).read_text())["model_hash"])
 
         return found
 

@@ -17,8 +17,6 @@ from tests.journeys.wanderer import SCRIPT, differences, find_faults, letters, l
 OWN, TRANSLATED = "My neighbour has a small blue car.", "Mein Nachbar hat ein kleines blaues Auto."
 """A sentence of a traveller's own, and what the model that the app begins with makes of it."""
 WELCOME, WELCOMED = "Where did you buy this red bicycle?", "Wo hast du dieses rote Fahrrad gekauft?"
-CAPTION = "A young woman in a red coat is walking her dog through the snow."
-"""What Training begins with, whose model reads captions."""
 LINKS = (*PAGES, "talk")
 """The pages in the order of their links, whose names depend on the language."""
 

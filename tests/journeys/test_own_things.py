@@ -23,7 +23,7 @@ from tests.browser.steps import (
     tile,
 )
 from tests.browser.test_opened_trace import bring, recorded
-from tests.journeys.stops import CAPTION, OWN, TRANSLATED, WELCOME, arrive, check_stop, go, same
+from tests.journeys.stops import OWN, TRANSLATED, WELCOME, arrive, check_stop, go, same
 from tests.journeys.wanderer import letters
 
 pytestmark = [pytest.mark.journey, pytest.mark.timeout(400)]
@@ -157,12 +157,11 @@ def test_a_head_that_is_off_is_off_on_every_page_until_it_is_undone(traveller: P
 
 
 def test_a_film_of_training_is_stopped_where_a_head_forms_and_that_head_is_looked_up(traveller: Page) -> None:
-    page, model = traveller, "multi30k-en-de"
-    german = "Eine junge Frau in einem roten Mantel geht mit ihrem Hund durch den Schnee."
-    page.goto(f"/?model={model}")
-    check_stop(page, "explore", sentence=CAPTION, translation=german, model=model)
-    go(page, "training", sentence=CAPTION)
-    expect(page.locator(".st-key-model input")).to_have_value(model)
+    page, english = traveller, "The little girl in the red dress is playing in the garden."
+    german = "Das kleine Mädchen im roten Kleid spielt im Garten."
+    page.goto(f"/?sentence={english.replace(' ', '+')}")
+    check_stop(page, "explore", sentence=english, translation=german)
+    go(page, "training", sentence=english)
     film = page.locator(".st-key-snapshots .snapshots")
     written, canvas = film.locator(".written"), film.locator(".frame canvas")
     expect(written).to_have_text(german)
@@ -176,8 +175,8 @@ def test_a_film_of_training_is_stopped_where_a_head_forms_and_that_head_is_looke
     for key, stop, right in (
         ("Home", "random", False),
         ("End", "released", True),
-        ("ArrowLeft", "1,600", True),
-        ("ArrowLeft", "366", False),
+        ("ArrowLeft", "6,000", True),
+        ("ArrowLeft", "2,500", False),
     ):
         settle(page)
         step.press(key)
@@ -185,17 +184,17 @@ def test_a_film_of_training_is_stopped_where_a_head_forms_and_that_head_is_looke
         (expect(written).to_have_text if right else expect(written).not_to_have_text)(german)
         drawn.append(canvas.evaluate("one => one.toDataURL()"))
     assert len(set(drawn)) == len(drawn)
-    check_stop(page, "training", sentence=CAPTION, at="366", layer="2", head="3")
-    go(page, "heads", model=model)
+    check_stop(page, "training", sentence=english, at="2500", layer="2", head="3")
+    go(page, "heads")
     choose_page_view(page, "head")
-    check_stop(page, "heads", model=model, heads="head", layer="2", head="3")
+    check_stop(page, "heads", heads="head", layer="2", head="3")
     expect(page.get_by_text("Cross-attention, layer 2, head 3:")).to_be_visible()
     choose_page_view(page, "over training")
-    check_stop(page, "heads", model=model, heads="over training")
+    check_stop(page, "heads", heads="over training")
     expect(page.locator(".st-key-over-training .plot")).to_be_visible()
     choose_page_view(page, "head")
     click(page.get_by_role("button", name="Open on Explore"))
-    check_stop(page, "explore", sentence=CAPTION, translation=german, model=model, layer="2", head="3")
+    check_stop(page, "explore", sentence=english, translation=german, layer="2", head="3")
     expect_head(page, 2, 3)
 
 

@@ -20,7 +20,6 @@ from tests.browser.steps import (
     type_sentence,
 )
 from tests.journeys.stops import (
-    CAPTION,
     LINKS,
     OWN,
     TRANSLATED,
@@ -38,7 +37,7 @@ from tests.journeys.stops import (
 
 pytestmark = pytest.mark.timeout(400)
 SUN = "The sun shines."
-READ: dict[str, str | None] = {"heads": "", "training": CAPTION, "masks": "", "talk": ""}
+READ: dict[str, str | None] = {"heads": "", "masks": "", "talk": ""}
 """What stands in the box of a page that does not read the visitor's sentence."""
 
 

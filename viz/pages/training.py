@@ -14,9 +14,7 @@ st.html(texts.TRAINING_STYLE)
 if run := get_open_training_run():
     curves.draw_opened_run_snapshots(run)
     st.stop()
-first = curves.find_default_snapshots_model()
-controls.set_page_default_model(first)
-chosen, text = controls.draw_sentence_and_model_controls(first=first)
+chosen, text = controls.draw_sentence_and_model_controls()
 model = controls.require_project_translator(chosen, "training")
 
 

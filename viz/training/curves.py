@@ -161,13 +161,6 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     stop = texts.get_chosen_snapshot_index(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
     scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
-    if model.name == find_default_snapshots_model() != next(iter(cache.list_models()), ""):
-        draw_caption(
-            say(
-                "Training begins with {model}, which kept snapshots; other pages keep your model and your sentence.",
-                model=model.name,
-            )
-        )
     with st.container(key="picture"):
         stopped = lambda stop: texts.write_snapshot_to_address(steps[stop])  # noqa: E731
         draw_snapshot_player(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
@@ -217,11 +210,6 @@ def _draw_snapshots_model_button(name: str) -> None:
     if best != name:
         text = say("Use {model}, which kept {count}", model=best, count=len(training_cache.list_snapshot_steps(best)))
         draw_model_button(text, best, key="use-model-with-snapshots")
-
-
-def find_default_snapshots_model() -> str:
-    """The model that the page begins with: of the language of the app's first, the one with the most snapshots."""
-    return next((_find_most_snapshots_model(name) for name in cache.list_models()), "")
 
 
 def _find_most_snapshots_model(name: str) -> str:

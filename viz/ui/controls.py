@@ -36,10 +36,7 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     NumberParameter,
     Parameter,
-    get_address_record,
-    is_in_address,
     keep_parameters_across_pages,
-    reset_parameters_to_default,
 )
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
@@ -62,10 +59,6 @@ from attenscope.viz.web.page_components import can_audience_type_sentence, is_pr
 # Controls that return a plain value, which is kept in the address and in the session.
 
 
-OWN_MODEL_HEAD = "head of the own model"
-"""The session key of the head that the visitor had chosen before a page began with another model."""
-PAGE_DEFAULT_MODEL = "lent model"
-"""Where the session has the model that a page began with for a visitor who had chosen none."""
 MAX_EARLIER_SENTENCES = 12
 MAX_BUTTON_CHARACTERS = 70
 """Characters of an earlier sentence that its button shows."""
@@ -103,15 +96,13 @@ def draw_menu(label: str, key: str, list_key: str) -> DeltaGenerator | None:
 
 def draw_sentence_and_model_controls(
     beside: Callable[[RunnableModel], None] = draw_examples_menu,
-    first: str = "",
     draw_examples: Callable[[RunnableModel], None] | None = None,
 ) -> tuple[RunnableModel, str]:
     """Draw the sentence box, earlier sentences and the model choice; return the model and the sentence.
 
-    :mod:`.sentences` says what the box holds at first, and with another model.
+    :mod:`.current_sentence` says what the box holds at first, and with another model.
 
-    `beside` draws what stands beside the choice of the model; `first` is the model of an address that names none, if
-    not the first of the list. `draw_examples` draws examples before it.
+    `beside` draws what stands beside the choice of the model, `draw_examples` draws examples before it.
     """
     keep_parameters_across_pages(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
@@ -119,8 +110,8 @@ def draw_sentence_and_model_controls(
         chips = st.container(key="chips", horizontal=True, gap="small")
         earlier = st.container(key="earlier", width="content")
         terms = st.container(key="terms", width="content")
-        model = _draw_model_choice(first)
-        put_model_sentence(model.name, model.card, lent=st.session_state.get(PAGE_DEFAULT_MODEL) == model.name)
+        model = _draw_model_choice()
+        put_model_sentence(model.name, model.card)
         beside(model)
         with terms:
             _draw_licence_note(model)
@@ -136,36 +127,6 @@ def draw_example_sentences(model: RunnableModel) -> None:
     """Draw sentences that a model can read, but its welcome."""
     for example in list_example_sentences(model.card)[1:]:
         st.button(escape_markdown(example), key=f"example-{example}", on_click=_choose_sentence, args=(example,))
-
-
-def set_page_default_model(name: str) -> None:
-    """Let a page begin with a model other than the first of the list, if the visitor chose none.
-
-    Every other page begins with the visitor's own again, and with the head that they had chosen of it.
-    """
-    if (
-        get_address_record().arrived
-        and _get_model_name() == next(iter(cache.list_models()), "") != name
-        and not is_in_address(MODEL)
-    ):
-        st.session_state[MODEL.key] = st.session_state[PAGE_DEFAULT_MODEL] = name
-        own = [one for one in (LAYER, HEAD) if not is_in_address(one)]
-        st.session_state[OWN_MODEL_HEAD] = {one.key: st.session_state.get(one.key) for one in own}
-        reset_parameters_to_default(*own)
-
-
-def clear_page_default_model() -> None:
-    """On arrival at a page, forget the model that the page before began with."""
-    lent = st.session_state.pop(PAGE_DEFAULT_MODEL, None) if get_address_record().arrived else None
-    own: dict[str, Any] = st.session_state.pop(OWN_MODEL_HEAD, {}) if lent else {}
-    if not lent or _get_model_name() != lent or is_in_address(MODEL):
-        return
-    reset_parameters_to_default(MODEL)
-    for one in (LAYER, HEAD):
-        if one.key in own and not is_in_address(one):
-            reset_parameters_to_default(one)
-            if own[one.key] is not None:
-                st.session_state[one.key] = own[one.key]
 
 
 def hide_sentence_box() -> None:
@@ -356,14 +317,12 @@ def draw_look_settings() -> None:
     draw_untranslated_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.synced_widget_arguments | more)
 
 
-def _draw_model_choice(first: str) -> RunnableModel:
+def _draw_model_choice() -> RunnableModel:
     names = _list_model_names()
     if not names:
         st.info(say("There is no trained model yet. Train one with `python -m model train`, then reload this page."))
         st.stop()
-    name = draw_untranslated_choice(
-        st.selectbox, say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding
-    )
+    name = draw_untranslated_choice(st.selectbox, say("Model"), names, width=215, **MODEL.binding)
     chosen = cache.load_command_line_model(name)
     if isinstance(chosen, LocalError):
         st.error(escape_markdown(str(chosen)))

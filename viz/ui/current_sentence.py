@@ -6,8 +6,6 @@
   other one takes its place.
 - With a model of another language comes what the visitor read last in that language, or else its welcome; a sentence
   that is in that language already stays. What was read in the language before comes back with a model of it.
-- A model that a page begins with (:func:`.controls.set_page_default_model`) has sentences of its own, as if they were
-  of another language.
 - A sentence that is chosen together with a model, by a link, a button, Back or Forward, comes before all this.
 """
 
@@ -37,12 +35,12 @@ class SentenceMemory:
 
     model: str = ""
     """The model of the page that was drawn last."""
-    of: str = ""
-    """What its sentences belong to: a language, or the model itself while it is the default of a page."""
+    language: str = ""
+    """The language that it reads."""
     welcome: str = ""
     text: str = ""
     last: dict[str, str] = field(default_factory=dict)
-    """The sentence that was read last, by what it belongs to; none where that was a welcome."""
+    """The sentence that was read last, by its language; none where that was a welcome."""
 
 
 def list_example_sentences(card: Mapping[str, Any]) -> Sequence[str]:
@@ -59,23 +57,23 @@ def put_welcome_sentence(card: Mapping[str, Any]) -> str:
     return welcome
 
 
-def put_model_sentence(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
+def put_model_sentence(model: str, card: Mapping[str, Any]) -> None:
     """Put the sentence that comes with a model into the sentence box; comes before the box."""
     read: SentenceMemory = st.session_state.setdefault("sentences read", SentenceMemory())
-    welcome, of = put_welcome_sentence(card), model if lent else _source_language(card)
+    welcome, language = put_welcome_sentence(card), _source_language(card)
     text = SENTENCE.get()
     if read.model not in ("", model) and text == read.text and not is_history_navigation():
         is_own = text.strip() not in ("", read.welcome)
-        stays = read.of in LANGUAGE_NAMES and detect_foreign_language(text, read.of) == of
-        if read.of != of and not stays:
-            read.last.pop(read.of, None)
+        stays = read.language in LANGUAGE_NAMES and detect_foreign_language(text, read.language) == language
+        if read.language != language and not stays:
+            read.last.pop(read.language, None)
             if is_own:
-                read.last[read.of] = text
-            text = read.last.get(of, welcome)
+                read.last[read.language] = text
+            text = read.last.get(language, welcome)
         elif not is_own:
             text = welcome
         SENTENCE.put(text)
-    read.model, read.of, read.welcome, read.text = model, of, welcome, text
+    read.model, read.language, read.welcome, read.text = model, language, welcome, text
 
 
 def _source_language(card: Mapping[str, Any]) -> str:

@@ -122,7 +122,6 @@ def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
 DEV_FILES = {
     "everyday-en-de": ("tatoeba/dev.en", "tatoeba/dev.de"),
-    "multi30k-en-de": ("multi30k/val.en", "multi30k/val.de"),
     "everyday-zh-en": ("zh-en/dev.zh", "zh-en/dev.en"),
 }
 

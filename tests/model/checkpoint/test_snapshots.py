@@ -207,7 +207,7 @@ def test_a_step_without_a_snapshot_lists_what_there_is(folder: Path) -> None:
 
 def test_no_name_in_the_configuration_leads_out_of_the_folder(folder: Path) -> None:
     facts = json.loads((folder / CONFIG_FILE).read_text())
-    facts["sha256"].update({"snapshots/../../step-0000009.safetensors": "x", "snapshots/step-9.safetensors": "x"})
+    facts["sha256"].update({"snapshots/../../step-0000009.safetensors.xz": "x", "snapshots/step-9.safetensors.xz": "x"})
     (folder / CONFIG_FILE).write_text(json.dumps(facts))
     assert list_snapshot_steps(folder) == STEPS
 

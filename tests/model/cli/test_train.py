@@ -403,14 +403,17 @@ def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path)
 
 
 def test_pairs_written_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path) -> None:
-    tables = {"own.tsv": "The fox sleeps.\tDer Fuchs schläft.\n", "more.tsv": "Good night!\tGute Nacht!\n"}
+    tables = {
+        "own.tsv": "The fox sleeps.\tDer Fuchs schläft.\n".encode(),
+        "more.tsv.xz": lzma.compress(b"Good night!\tGute Nacht!\n"),
+    }
     recipe = {**SHORT, "written": [*tables], "mixture": {"written": 2}}
     arguments = command(tmp_path / "run", recipe)[2:]
     for name, table in tables.items():
-        (tmp_path / "run" / name).write_text(table, encoding="utf-8")
+        (tmp_path / "run" / name).write_bytes(table)
     pairs, often, _ = _read_phase_texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
     assert often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
     assert pairs[-2:] == [("The fox sleeps.", "Der Fuchs schläft."), ("Good night!", "Gute Nacht!")]
     assert main(arguments) == 0
     for name, table in tables.items():
-        assert (tmp_path / "run" / "out" / name).read_text(encoding="utf-8") == table
+        assert (tmp_path / "run" / "out" / name).read_bytes() == table

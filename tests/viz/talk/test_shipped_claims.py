@@ -57,7 +57,8 @@ def fahrrad(scene: Scene) -> set[str]:
     assert scene.view["pin"] == f"target.{row + 1}"
     assert cross.weights[2, 2, row, column] >= 0.9
     assert cross.weights[2, 2, row].argmax() == column
-    assert cross.predicted_tokens[4:6] == (" ro", "te")
+    verb = cross.predicted_tokens.index(" hast")
+    assert cross.key_tokens[cross.weights[2, 2, verb].argmax()] == " buy"
     return {"0.9"}
 
 
@@ -65,8 +66,8 @@ def gekauft(scene: Scene) -> set[str]:
     cross = traced(scene).cross
     assert cross is not None
     row = int(scene.view["step"]) - 1
-    assert (cross.predicted_tokens[row], scene.view["cross"]) == (" gekauft", "3.4")
-    assert cross.key_tokens[cross.weights[2, 3, row].argmax()] == " buy"
+    assert (cross.predicted_tokens[row], scene.view["cross"]) == (" gekauft", "3.6")
+    assert cross.key_tokens[cross.weights[2, 5, row].argmax()] == " buy"
     return set()
 
 
@@ -78,7 +79,10 @@ def thirty_two(scene: Scene) -> set[str]:
     assert spread[0] > spread[1:].max() + 0.1  # the haze of the first layer
     best = {found.layer: found.mass for found in reversed(rank_heads_by_alignment(cross, ("predicted",)))}
     assert best[1] > 0.5 > best[0]
-    return set()
+    fed = rank_heads_by_alignment(cross, ("fed",))[0]  # the sharp one there
+    assert (fed.layer, fed.head) == (0, 1)
+    assert fed.mass > 0.5
+    return {"2"}
 
 
 def aligning(scene: Scene) -> set[str]:
@@ -88,22 +92,22 @@ def aligning(scene: Scene) -> set[str]:
         assert cross is not None
         for found in rank_heads_by_alignment(cross, ("predicted",)):
             masses[found.layer, found.head] += found.mass
-    assert np.unravel_index(masses.argmax(), masses.shape) == (2, 2)
+    assert np.unravel_index(masses.argmax(), masses.shape) == (2, 3)
     assert "mich angerufen hättest" in translated(scene.view["sentence"]).text
-    return {"3"}
+    return {"3", "4"}
 
 
 def one_back(scene: Scene) -> set[str]:
     encoder = traced(scene).encoder
     assert encoder is not None
-    rows = encoder.weights[0, 2].diagonal(-1)
-    assert encoder.key_tokens[encoder.weights[0, 2, 0].argmax()] == "</s>"
+    rows = encoder.weights[1, 2].diagonal(-1)
+    assert encoder.weights[1, 2, 0].argmax() == 0
     shares = []
     for text in SENTENCES:
         other = translated(text).trace.encoder
         assert other is not None
-        shares.append(compute_head_statistics(other)["previous"][0, 2])
-        stripe = other.weights[0, 2].argmax(-1)[1:] == np.arange(len(other.key_tokens) - 1)
+        shares.append(compute_head_statistics(other)["previous"][1, 2])
+        stripe = other.weights[1, 2].argmax(-1)[1:] == np.arange(len(other.key_tokens) - 1)
         assert stripe.mean() >= 0.5, text  # "the stripe stays when you type another sentence"
     assert len(SENTENCES) == 66
     return {f"{100 * value:.0f}" for value in (np.mean(shares), rows.mean(), rows.min(), rows.max())}
@@ -112,7 +116,7 @@ def one_back(scene: Scene) -> set[str]:
 def without_places(scene: Scene) -> set[str]:
     before = translated(scene.view["sentence"])
     assert f"“{before.text}”" in scene.notes
-    for text in (scene.view["sentence"], "The man bit the dog."):
+    for text in (scene.view["sentence"], "The cat chased the dog."):
         after = run_experiment(model(), translated(text), PositionExperiment("remove")).after
         assert scene.notes.count(f"“{after.text}”") == 2
     return set()
@@ -142,7 +146,7 @@ def one_head_off(scene: Scene) -> set[str]:
 
 def one_layer_off(scene: Scene) -> set[str]:
     assert scene.view["changes"].count(":off") == 8
-    assert translated(scene.view["sentence"]).text == "Mein Bruder wohnt im alten Haus am Fluss."
+    assert translated(scene.view["sentence"]).text.endswith("liest jeden Abend ein Buch im Garten.")
     assert f"“{changed(scene)}”" in scene.notes
     for head in range(1, 9):
         alone = translate_with_changes(model(), scene.view["sentence"], parse_changes(f"cross.1.{head}:off"))
@@ -158,8 +162,11 @@ def pinned(scene: Scene) -> WordKey:
 def left_out(scene: Scene) -> set[str]:
     found = why_cache.compute_attributions_by_method(pinned(scene))["leave-one-out"]
     assert found.target.tokens == (" Fahrrad",)
-    at = found.target.source_tokens.index(" bicycle")
-    return {f"{value:.2f}" for value in (found.scores[at], np.delete(np.abs(found.scores), at).max())}
+    source = len(found.target.source_tokens)
+    at, prefix = found.target.source_tokens.index(" bicycle"), np.abs(found.scores[source:])
+    assert found.target.prefix_tokens[prefix.argmax()] == " rote"
+    largest = found.scores[at], np.delete(np.abs(found.scores[:source]), at).max(), prefix.max()
+    return {f"{value:.2f}" for value in largest}
 
 
 def deleted(scene: Scene) -> set[str]:
@@ -200,31 +207,43 @@ def patched(scene: Scene) -> set[str]:
 
 def greedy(scene: Scene) -> set[str]:
     found = translated(scene.view["sentence"])
-    assert found.text.startswith("Heute vergisst sie ihre")
+    assert found.text == "Heute lassen sie ihr Haus verlassen."
     first, second = found.steps[int(scene.view["step"]) - 1].candidates[:2]
-    assert (first.token, second.token) == (" verg", " vergessen")
+    assert (first.token, second.token) == (" lassen", " verlassen")
     return {f"{np.exp(one.log_prob):.0%}"[:-1] for one in (first, second)}
 
 
 def beam(scene: Scene) -> set[str]:
     best = model().search(scene.view["sentence"], 4).best[0]
     text = model().tokenizer.decode(best.token_ids)
-    assert text.startswith("Heute vergessen sie ihre")
+    assert text == "Heute verlassen sie ihr Haus."
     return {f"{best.score * len(best.token_ids):.1f}", f"{translated(scene.view['sentence']).log_prob:.1f}"}
 
 
 def born(scene: Scene) -> set[str]:
-    captions = model(scene.view["model"])
-    assert (captions.config.encoder_layers, captions.config.decoder_layers, captions.config.heads) == (4, 4, 4)
-    final = captions.translate(scene.view["sentence"])
-    moments = run_snapshots(load_training_snapshots(captions.checkpoint), scene.view["sentence"], final.target_ids)
-    assert len(moments) == 8
+    sentence = scene.view["sentence"]
+    final = translated(sentence)
+    moments = run_snapshots(load_training_snapshots(model().checkpoint), sentence, final.target_ids)
+    assert len(moments) == 9
     texts = {moment.step: moment.translation.text for moment in moments}
-    assert {84, 366, 1600} <= set(texts)
-    assert "Hemd" in texts[366]
-    assert "Schnee" in texts[366]
-    assert texts[1600] == final.text
-    return {"84", "366", "1,600"}
+    assert len(set(texts[0].split())) == 2
+    assert texts[200].count(",") > len(texts[200].split())
+    assert f"“{texts[800]}”" in scene.notes
+    assert texts[2500].split().count("roten") == 2
+    assert texts[6000] == final.text
+    found = {}
+    for moment in moments:
+        cross = moment.trace.cross
+        assert cross is not None
+        if moment.step == 0:
+            assert compute_head_statistics(cross)["entropy"][2, 3] > 0.95  # "spread evenly"
+        for head in rank_heads_by_alignment(cross, ("predicted",)):
+            found[moment.step, head.layer, head.head] = head.mass
+    assert found[200, 2, 3] < 0.2  # "at which step does the first diagonal appear?"
+    assert found[800, 2, 3] > 0.5
+    sure = {moment.step: moment.mean_token_probability for moment in moments}
+    assert sure[6000] > sure[800] + 0.2
+    return {"200", "800", "2,500", "6,000"}
 
 
 CLAIMS: dict[str, Callable[[Scene], set[str]]] = {
@@ -233,7 +252,7 @@ CLAIMS: dict[str, Callable[[Scene], set[str]]] = {
     "Thirty-two heads, thirty-two habits": thirty_two,
     "A head that aligns": aligning,
     "A head that looks one place back": one_back,
-    "Take the places away: who bit whom?": without_places,
+    "Take the places away: who chased whom?": without_places,
     "Count the places backwards": backwards,
     "Switch a head off": one_head_off,
     "Switch a whole layer off": one_layer_off,

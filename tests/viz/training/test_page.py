@@ -318,32 +318,13 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
-@pytest.mark.sweep
-def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() -> None:
-    def model() -> str:
-        assert not app.exception
-        return str(app.selectbox(key="model").value)
-
-    app = AppTest.from_file(str(PAGE.parents[2] / "app.py"), default_timeout=150)
+def test_it_begins_with_the_default_model_which_kept_its_snapshots() -> None:
+    app = AppTest.from_file(str(PAGE), default_timeout=150)
+    app.query_params["training"] = "curves"
     app.run()
-    first = model()
-    app.switch_page("viz/pages/training.py").run()
-    lent = model()
-    assert len(list_snapshot_steps(lent)) > len(list_snapshot_steps(first))
-    assert f"Training begins with {lent}, which kept snapshots" in said(app)
-    app.switch_page("viz/pages/explore.py").run()
-    assert model() == first
-    app.switch_page("viz/pages/training.py").run()
-    app.selectbox(key="model").set_value(first).run()
-    assert model() == first == app.query_params["model"]  # for a reload
-    assert "Training begins with" not in said(app)
-    app.selectbox(key="model").set_value(lent).run()
-    assert "model" not in app.query_params  # So what is said here is what a stranger at this address reads.
-    assert f"Training begins with {lent}, which kept snapshots" in said(app)
-    app.switch_page("viz/pages/explore.py").run()
-    app.selectbox(key="model").set_value("preset-original").run()
-    app.switch_page("viz/pages/training.py").run()
-    assert model() == "preset-original"
+    assert app.selectbox(key="model").value == cache.list_models()[0]
+    assert len(list_snapshot_steps(cache.list_models()[0])) == 7
+    assert "Dotted: steps with a snapshot." in said(app)
 
 
 def test_the_numbers_of_the_snapshots_are_those_of_the_head_that_is_shown() -> None:

@@ -27,8 +27,8 @@ class Visitor:
         monkeypatch.setattr(type(SENTENCE), "put", put)
         monkeypatch.setattr(type(SENTENCE), "get", lambda _: self.state.get(SENTENCE.key, ""))
 
-    def reads(self, model: str, card: dict[str, Any], *, lent: bool = False) -> str:
-        current_sentence.put_model_sentence(model, card, lent=lent)
+    def reads(self, model: str, card: dict[str, Any]) -> str:
+        current_sentence.put_model_sentence(model, card)
         return self.state[SENTENCE.key]
 
     def types(self, text: str) -> None:
@@ -81,19 +81,6 @@ def test_a_sentence_that_comes_with_the_model_stays(visitor: Visitor) -> None:
     visitor.reads("en-de", ENGLISH)
     visitor.types(OWN)  # At once with the model, as by a link.
     assert visitor.reads("zh-en", CHINESE) == OWN
-
-
-def test_a_lent_model_has_sentences_of_its_own(visitor: Visitor) -> None:
-    visitor.reads("en-de", ENGLISH)
-    visitor.types(OWN)
-    visitor.reads("en-de", ENGLISH)
-    assert visitor.reads("captions", CAPTIONS, lent=True) == "A woman walks."
-    assert visitor.reads("en-de", ENGLISH) == OWN
-    visitor.reads("captions", CAPTIONS, lent=True)
-    visitor.types("A dog sleeps.")
-    visitor.reads("captions", CAPTIONS, lent=True)
-    assert visitor.reads("en-de", ENGLISH) == OWN
-    assert visitor.reads("captions", CAPTIONS, lent=True) == "A dog sleeps."
 
 
 def test_an_emptied_box_stays_empty_until_another_model_comes(visitor: Visitor) -> None:
