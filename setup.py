@@ -22,14 +22,14 @@ DATA = ["*.css", "*.json", "icon.png", "*.toml", "*.webp", "*.wasm", "*.mo", "py
 LEFT_OUT = ("__pycache__", "web.src", "web.node_modules", "web.dist", "export.browser", "export.live")
 """Folders that are no packages of the wheel."""
 CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]
-"""What the wheel holds of checkpoints/: the two for use. Those that teach presets and training stay in the project."""
+"""What the wheel holds of checkpoints/: the two for use. Those that teach presets stay in the project."""
 FILES = {
     "attenscope.checkpoints": CHECKPOINTS,
     "attenscope.viz.web": ["dist/*"],  # what browsers get, built; its sources stay in the project
     "attenscope.word_alignment": ["gold/*/*"],
 }
-TRAINING_TEXT = ["*/written-*.tsv", "*/rewritten*.tsv.xz"]
-"""What it leaves out of them: only who trains reads it."""
+TRAINING_FILES = ["*/written-*.tsv.xz", "*/rewritten*.tsv.xz", "*/snapshots/*"]
+"""What it leaves out of them: the text of a training and its snapshots, half as large as all else together."""
 
 
 def list_packages() -> dict[str, str]:
@@ -63,5 +63,5 @@ if __name__ == "__main__":
         packages=[*packages, "attenscope.checkpoints"],
         package_dir=packages | {"attenscope.checkpoints": "checkpoints"},
         package_data={"": DATA, **FILES},
-        exclude_package_data={"attenscope.checkpoints": TRAINING_TEXT},
+        exclude_package_data={"attenscope.checkpoints": TRAINING_FILES},
     )

@@ -60,9 +60,11 @@ DECOMPRESSOR_MEMORY = 100_000_000
 def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
     """Return the steps that a checkpoint, by name or folder, has snapshots of; none for most.
 
-    Raises CheckpointError.
+    None either where their whole folder is missing, as in the installed package. Raises CheckpointError.
     """
-    return tuple(_list_snapshot_files(read_checkpoint_config(find_checkpoint_folder(name))))
+    folder = find_checkpoint_folder(name)
+    files = _list_snapshot_files(read_checkpoint_config(folder))
+    return tuple(files) if (folder / SNAPSHOTS_FOLDER).is_dir() else ()
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:

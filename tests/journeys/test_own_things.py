@@ -122,23 +122,23 @@ def test_a_model_folder_of_ones_own_is_read_by_every_page(own_folder: Page) -> N
 
 
 def test_a_head_that_is_off_is_off_on_every_page_until_it_is_undone(traveller: Page) -> None:
-    page, off = traveller, "cross.3.3:off"
-    page.goto(f"/?sentence={QUERY}&layer=3&head=3&pin=target.2")
+    page, off = traveller, "cross.4.8:off"
+    page.goto(f"/?sentence={QUERY}&layer=4&head=8&pin=target.4")
     whole = check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, changes=None)
-    tile(page, 3, 3).focus()
+    tile(page, 4, 8).focus()
     page.keyboard.press("x")
     check_stop(page, "explore", sentence=OWN, changes=off)
     changed = page.locator(".st-key-overview .tile.changed")
     expect(changed).to_have_count(1)
-    expect(changed).to_have_attribute("aria-label", re.compile("Layer 3, head 3"))
+    expect(changed).to_have_attribute("aria-label", re.compile("Layer 4, head 8"))
     again = page.locator(".st-key-again")
-    expect(again).to_contain_text("With cross layer 3 head 3 off. The translation stays the same.")
+    expect(again).to_contain_text("With cross layer 4 head 8 off. The translation stays the same.")
     numbers = [float(one.replace("−", "-")) for one in re.findall(r"[−+]?\d+\.\d+", again.inner_text())]
     assert numbers[1] - numbers[0] == pytest.approx(numbers[2], abs=0.011)
     decoded = go(page, "decode", sentence=OWN, changes=off)
-    expect(page.get_by_text("Of the changed model: cross.3.3:off.")).to_be_visible()
+    expect(page.get_by_text("Of the changed model: cross.4.8:off.")).to_be_visible()
     why = go(page, "why", sentence=OWN, changes=off)
-    expect(page.get_by_text("Of the changed model: cross.3.3:off.")).to_be_visible()
+    expect(page.get_by_text("Of the changed model: cross.4.8:off.")).to_be_visible()
     answer = page.locator(".st-key-answer")
     without = answer.inner_text()
     click(page.get_by_role("button", name="Undo all changes"))
@@ -150,7 +150,7 @@ def test_a_head_that_is_off_is_off_on_every_page_until_it_is_undone(traveller: P
     same(decoded, check_stop(page, "decode", sentence=OWN, changes=off))
     click(page.get_by_role("button", name="Undo all changes"))
     check_stop(page, "decode", sentence=OWN, changes=None)
-    go(page, "explore", sentence=OWN, translation=TRANSLATED, changes=None, layer="3", head="3")
+    go(page, "explore", sentence=OWN, translation=TRANSLATED, changes=None, layer="4", head="8")
     expect(changed).to_have_count(0)
     expect(again).to_have_count(0)
     same(whole, check_stop(page, "explore"))

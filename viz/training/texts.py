@@ -65,8 +65,8 @@ def describe_opened_run_snapshots(count: int, first: int, last: int) -> str:
 def no_snapshots_text(model: str) -> str:
     """What is said of a model of which no moment of the training is here but its end."""
     return say(
-        "{model} kept no snapshots, and the weights that its training began with are not here: there are the released "
-        "ones alone, which the other pages show.",
+        "No snapshots of {model} are here, nor the weights that its training began with: there are the released ones "
+        "alone, which the other pages show.",
         model=model,
     )
 
@@ -83,8 +83,8 @@ def explain_snapshot_teacher_forcing(model: str, translation: str, snapshots: in
     if snapshots:
         return said
     ends = say(
-        "{model} kept no snapshots, so there are the two ends only: weights drawn at random with the seed of its "
-        "recipe, and the released ones.",
+        "No snapshots of {model} are here, so there are the two ends only: weights drawn at random with the seed of "
+        "its recipe, and the released ones.",
         model=model,
     )
     return join_sentences(said, ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -272,6 +273,16 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
     assert again.trace.cross is not None
     assert moments[1].trace.cross is not None
     assert (again.trace.cross.weights == moments[1].trace.cross.weights).all()
+
+
+def test_snapshots_that_stayed_elsewhere_are_none(folder: Path) -> None:
+    """As in the installed package, whose checkpoints come without theirs; one that is missing among them is a fault."""
+    (folder / FILE).unlink()
+    with pytest.raises(CheckpointError, match="step-0000003"):
+        load_training_snapshots(load_checkpoint(folder), folder)
+    shutil.rmtree(folder / SNAPSHOTS_FOLDER)
+    assert list_snapshot_steps(folder) == ()
+    assert [stop.step for stop in load_training_snapshots(load_checkpoint(folder), folder)] == [0, None]
 
 
 def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
