@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 # Messages in the current language: whole sentences with named values, written in English where they are said.
 #
-# ``say("{model} kept no snapshots.", model=name)``; gettext finds the sentence in the catalogue, then the values are
+# ``say("{model} has no history.", model=name)``; gettext finds the sentence in the catalogue, then the values are
 # put in. Sentences are never joined from parts: another language orders them otherwise.
 
 

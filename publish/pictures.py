@@ -27,8 +27,8 @@ FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SCREEN: ViewportSize = {"width": 1280, "height": 860}
 SENTENCE = "sentence=Where+did+you+buy+this+red+bicycle%3F"
 ADDRESSES = {
-    "explore": f"/?{SENTENCE}&layer=3&head=3&view=heatmap",
-    "decode": f"/decode?{SENTENCE}&step=6",
+    "explore": f"/?{SENTENCE}&layer=3&head=6&view=heatmap",
+    "decode": f"/decode?{SENTENCE}&step=7",
     "why": f"/why?{SENTENCE}",
     "heads": "/heads",
     "training": f"/training?{SENTENCE}",

@@ -220,6 +220,8 @@ def test_a_stranger_installs_records_draws_judges_and_opens_the_app(site: Path, 
     assert "attenscope train --config" in run(sys.executable, COMMANDS, folder, PYTHONPATH=str(site))
     pages = run(sys.executable, PAGES, folder, "training.py", PYTHONPATH=str(site))
     assert pages == "everyday-en-de everyday-zh-en"
+    for name in ("snapshots", "*written*"):  # of a training; they stay in the project
+        assert not [*site.glob(f"attenscope/checkpoints/*/{name}")]
 
 
 def environment(folder: Path) -> tuple[str, Path]:

@@ -469,7 +469,11 @@ def run_timeline(arguments: argparse.Namespace) -> int:
         raise ValueError(say("--sentences is a number above 0, not {sentences}.", sentences=arguments.sentences))
     if not list_snapshot_steps(folder):
         raise TimelineError(
-            say("{folder} kept no snapshots of its training: train with `snapshots` in its recipe.", folder=folder.name)
+            say(
+                "No snapshots of {folder} are here: train with `snapshots` in its recipe, or take its folder from the "
+                "project.",
+                folder=folder.name,
+            )
         )
     checkpoint = load_checkpoint(arguments.checkpoint, choose_device(arguments.device))
     corpus = Corpus.read(arguments.source, arguments.target, LINES_A_PART, arguments.sentences)

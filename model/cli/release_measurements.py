@@ -40,12 +40,14 @@ RELEASE_COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Cal
 }
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 CLAIM_TESTS = (
+    "model/analysis/test_head_claims.py",
     "model/checkpoint/test_released_cards.py",
     "model/evaluation",
     "model/atlas",
     "model/word_alignment",
     "viz/engine/test_int8_bleu.py",
     "viz/explore/live/test_examples.py",
+    "viz/explore/live/test_tour.py",
     "viz/talk",
     "viz/training/test_page.py",
 )

@@ -201,8 +201,9 @@ def run_quality(arguments: argparse.Namespace) -> int:
         check_writable(one)
     translator = _load_translator(arguments)
     sentences = _read_fixed_sentences(translator)
+    name = folder.name if folder.parent == CHECKPOINTS_FOLDER else arguments.checkpoint
     with use_language(SOURCE_LANGUAGE):
-        write_file(path, format_sample_translation_table(translator, sentences, arguments.checkpoint))
+        write_file(path, format_sample_translation_table(translator, sentences, name))
     print(say("Wrote {path}", path=path))
     if card.exists():
         text = retranslate_card_table(

@@ -173,7 +173,7 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
 
 
 def test_training(page: Page) -> None:
-    translator = Translator.load("preset-annotated")  # Of the default model no random start is known.
+    translator = Translator.load("everyday-en-de")
     moments = run_snapshots(
         load_training_snapshots(translator.checkpoint), SENTENCE, translator.translate(SENTENCE).target_ids
     )

@@ -124,7 +124,7 @@ def test_the_page_opens_on_what_is_left_without_positions(page: Page) -> None:
     expect(page.locator(".versions .new").first).to_be_visible()
     left = re.compile(r"\d of \d words of its translation are left in their order")
     expect(page.locator(".st-key-lead")).to_have_text(left)
-    expect(page.get_by_label("Sentence", exact=True)).to_have_value("The dog bit the man.")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("The dog chased the cat.")
 
 
 def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:

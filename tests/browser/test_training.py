@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from attenscope.analysis.telling_word import pick_telling_word
-from attenscope.checkpoint.load import list_checkpoints, load_checkpoint
-from attenscope.checkpoint.snapshots import list_snapshot_steps
+from attenscope.checkpoint.load import load_checkpoint
 from attenscope.network.config import PRESETS
-from attenscope.translate import Translator
 from tests.browser.conftest import visit
 from tests.browser.steps import (
     LOADING,
@@ -41,6 +37,8 @@ SEEN_STOPS = """(() => {
   look();
 })()"""
 """Keep every stop that the page shows."""
+MODEL, STOPS = "everyday-en-de", 9
+"""The default model and the moments of its training, with both ends."""
 TWO_ENDS = "preset-annotated"
 """A model that kept no snapshots, and whose random start its recipe knows."""
 VIEWS: dict[str, str | re.Pattern[str]] = {
@@ -51,12 +49,6 @@ VIEWS: dict[str, str | re.Pattern[str]] = {
     "card": "Known weaknesses",
     "comparison": re.compile("No checkpoint of a preset|only fields in which they differ"),
 }
-
-
-def scrubbed_model() -> tuple[str, int]:
-    """A model with snapshots if one is released, else one with its two ends -> name, stops."""
-    kept = [(name, len(steps) + 2) for name in list_checkpoints() if (steps := list_snapshot_steps(name))]
-    return kept[0] if kept else (TWO_ENDS, 2)
 
 
 def view(page: Page) -> Locator:
@@ -114,15 +106,14 @@ def test_a_walk_through_every_view(page: Page) -> None:
 
 
 def test_a_sentence_is_scrubbed_through_the_training_by_keys(page: Page) -> None:
-    model, stops = scrubbed_model()
-    open_snapshots(page, model)
-    expect(view(page).locator(".tick")).to_have_count(stops)
+    open_snapshots(page, MODEL)
+    expect(view(page).locator(".tick")).to_have_count(STOPS)
     where, written = view(page).locator(".where"), view(page).locator(".written")
     expect(where).to_contain_text("released weights")
     page.keyboard.press("Home")
     expect(where).to_contain_text("random weights, step 0")
     seen = {written.inner_text()}
-    for at in range(1, stops):
+    for at in range(1, STOPS):
         page.keyboard.press("ArrowRight")
         expect(view(page).locator(".tick").nth(at)).to_have_class(re.compile("now"))
         seen.add(written.inner_text())
@@ -142,8 +133,7 @@ def test_a_sentence_is_scrubbed_through_the_training_by_keys(page: Page) -> None
 
 def test_scrubbing_asks_the_server_for_nothing(page: Page) -> None:
     """Until one has come to rest: with the connection cut, every stop is still drawn, and so is another head."""
-    model, _ = scrubbed_model()
-    open_snapshots(page, model, kind="cross")
+    open_snapshots(page, MODEL, kind="cross")
     canvas = view(page).locator(".frame canvas")
     pixels = "c => c.toDataURL()"
     last = canvas.evaluate(pixels)
@@ -171,55 +161,18 @@ def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
 
 def test_the_page_opens_as_a_film(chromium: Browser, server: str) -> None:
     """At random weights, playing once to the end; where movement is not wanted it stands at the end."""
-    model, stops = scrubbed_model()
     with visit(chromium, server, base_url=server, reduced_motion="no-preference") as visitor:
         visitor.add_init_script(SEEN_STOPS)
-        open_page(visitor, f"/training?model={model}&sentence={SENTENCE.replace(' ', '+')}")
+        open_page(visitor, f"/training?model={MODEL}&sentence={SENTENCE.replace(' ', '+')}")
         expect(visitor).to_have_url(re.compile("at=released"))
         seen = visitor.evaluate("window.seen")
         assert seen[0] == "random"
         assert seen[-1] == "released"
-        assert len(seen) == stops
+        assert len(seen) == STOPS
         settle(visitor)
         visitor.reload()
         expect(view(visitor)).to_have_attribute("data-stop", "released")
         assert visitor.evaluate("window.seen") == ["released"]
-
-
-def test_each_model_keeps_its_own_head(page: Page) -> None:
-    """Training begins with a model of its own: its heads are no heads of the visitor's, nor the other way round."""
-
-    def read_address(name: str) -> str:
-        return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
-
-    def place() -> list[str]:
-        return [read_address(name) for name in ("kind", "layer", "head")]
-
-    def follow(name: str) -> None:
-        click(page.get_by_test_id("stTopNavLink").filter(has_text=name).first)
-        page.wait_for_function(
-            "path => location.pathname === path", arg="/" if name == "Explore" else f"/{name.lower()}"
-        )
-        settle(page)
-
-    model, _ = scrubbed_model()
-    open_page(page, "/?sentence=My+sister+often+drinks+cold+milk.")
-    settle(page)
-    own = place()
-    assert all(own[1:])
-    for _ in range(2):  # What is chosen on Training is of one visit.
-        follow("Training")
-        expect(page.get_by_role("combobox", name="Model")).to_have_value(model)
-        cross = Translator(load_checkpoint(model)).translate(read_address("sentence")).trace.cross
-        telling = cross and pick_telling_word(cross)
-        assert telling
-        assert place() == ["", str(telling.layer + 1), str(telling.head + 1)]
-        before = page.url
-        click(page.locator('.snapshots .tile[data-place*="0"]').first)
-        page.wait_for_function("before => location.href !== before", arg=before)
-        settle(page)
-        follow("Explore")
-        assert place() == own
 
 
 def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:

@@ -47,7 +47,7 @@ from attenscope.viz.ui.captions import ChangeMark, draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import draw_heads_overview, encode_heads_overview
 
-ORDER_LANGUAGE, ORDER_SENTENCE = "en", "The dog bit the man."
+ORDER_LANGUAGE, ORDER_SENTENCE = "en", "The dog chased the cat."
 """A sentence whose words say nothing without their order, offered where another stays the same, and its language."""
 EXPERIMENT_SIZES: dict[PositionMove, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),

@@ -205,22 +205,17 @@ def tabulate_snapshot_attention_weights(scrubbed: SnapshotSequence) -> pd.DataFr
 
 
 def _draw_snapshots_model_button(name: str) -> None:
-    """Draw a button that changes to a model with snapshots, where one reads the same language."""
-    best = _find_most_snapshots_model(name)
-    if best != name:
-        text = say("Use {model}, which kept {count}", model=best, count=len(training_cache.list_snapshot_steps(best)))
-        draw_model_button(text, best, key="use-model-with-snapshots")
-
-
-def _find_most_snapshots_model(name: str) -> str:
-    """The model of the same language that kept the most snapshots; the model itself where none kept more."""
+    """Draw a button that changes to the model of the same language with the most snapshots, where one has some."""
     language = cache.load_source_languages()
     kept = {
         one: len(training_cache.list_snapshot_steps(one))
         for one in cache.list_checkpoint_names()
         if language.get(one) == language.get(name)
     }
-    return max([name, *kept], key=lambda one: kept.get(one, 0))
+    best = max(kept, key=kept.__getitem__, default=name)
+    if kept.get(best):
+        text = say("Use {model}, which kept {count}", model=best, count=kept[best])
+        draw_model_button(text, best, key="use-model-with-snapshots")
 
 
 def describe_snapshots(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[SnapshotText]:

@@ -110,15 +110,14 @@ def clean_address(
         for one in page.parameters.values():
             if one not in held and (seen or one not in carried):
                 st.session_state.pop(one.key, None)
-    has_arrived = known.page != page.name
+    known.arrived = known.page != page.name
     if (
-        has_arrived
+        known.arrived
         and page.view
         and page.view.key not in st.session_state
         and page.is_former_view_address(address.to_dict())
     ):
         page.view.set(page.former_view)
-    known.arrived = has_arrived
     if known.arrived:
         known.page, known.texts, known.written = page.name, {}, set()
     return too_long

@@ -101,8 +101,8 @@ def begins_with(**fields: Any) -> tuple[float, float]:
 
 
 def test_how_long_embeddings_are_beside_positions() -> None:
-    vocabulary = {"vocab_size": 2500, "target_vocab_size": 2500, "d_model": 128}
-    vocabulary |= {"shared_embedding": False, "tied_generator": False}
+    vocabulary = {"vocab_size": 2500, "target_vocab_size": 2500, "shared_embedding": False, "tied_generator": False}
+    vocabulary["d_model"] = 128
     tokens, positions = begins_with(**vocabulary, init="xavier_uniform", scale_embedding=False)
     said = f"{tokens / positions:.2f} times as long as the positions (a norm of {tokens:.1f} beside {positions:.0f})"
     assert said in card("preset-pad_row")

@@ -21,7 +21,6 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
 MODELS = {
     "everyday-en-de": TransformerConfig(heads=8, encoder_layers=4, decoder_layers=4),
-    "preset-original": TransformerConfig(heads=4, encoder_layers=2, decoder_layers=2),
 }
 
 

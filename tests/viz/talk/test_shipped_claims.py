@@ -30,8 +30,8 @@ SENTENCES = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").sp
 
 
 @cache
-def model(name: str = "everyday-en-de") -> Translator:
-    return Translator.load(name)
+def model() -> Translator:
+    return Translator.load("everyday-en-de")
 
 
 @cache

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attenscope.language import LANGUAGES, use_language
+from attenscope.translate import Translator
 from attenscope.viz.ui.captions import (
     WORD_ENDINGS,
     GlossaryEntry,
@@ -31,6 +32,13 @@ ENTRIES = [(language, one) for language in LANGUAGES for one in said(language)]
 
 def marked(markdown: str) -> list[str]:
     return re.findall(r'<span class="term"[^>]*>([^<]*)</span>', mark_glossary_terms(markdown))
+
+
+def test_the_word_read_in_pieces_is_read_so_by_the_default_model() -> None:
+    pieces = Translator.load("everyday-en-de").tokenizer.encode("Sonnenbrille").tokens
+    for language in LANGUAGES:
+        quoted = re.findall("[“„]([^”“]+)[”“]", said(language)[0].text)
+        assert quoted == ["Sonnenbrille", *(piece.strip() for piece in pieces[:-1])]
 
 
 def test_an_entry_is_two_sentences_and_marks_its_forms() -> None:

@@ -21,7 +21,7 @@ FIRST_VIEWS: tuple[TrainingView, ...] = ("snapshots", "architecture")
 TRAINING_VIEW = choice_parameter("training", TRAINING_VIEWS)
 TRAINING_LOG_STEPS = boolean_parameter("logsteps", views=("curves", "comparison"))
 TRAINING_STOP = text_parameter("at", longest=20, views=("snapshots",), scrubbed=True)
-"""The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
+"""The stop that is shown, by its step: ``2500``, or ``released``; "" until somebody has chosen one."""
 
 PAGE = AddressPage.build(
     "training",
