@@ -42,7 +42,7 @@ function begin(place) {
   submit.textContent = "Translate";
   const note = form.appendChild(document.createElement("p"));
   note.setAttribute("role", "status");
-  note.textContent = "The first time, the model is loaded into this page: about 17 MB, on a phone 10 MB.";
+  note.textContent = "The first time, the model is loaded into this page: about 17 MB, on a phone 9 MB.";
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (location.protocol === "file:") note.textContent = FROM_DISK;

@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 PATIENCE = 20_000
-LONG = "The old woman who lives next door reads a book in the garden every evening."
+LONG = "The old woman who lives next door wears sunglasses in the garden every evening."
 """A sentence of 18 pieces."""
 LOADING = 90_000
 """The first visitor waits until the model is loaded."""

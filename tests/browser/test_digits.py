@@ -116,11 +116,11 @@ def test_heatmap(page: Page, trace: AttentionTrace) -> None:
 
 
 def test_links(page: Page, trace: AttentionTrace) -> None:
-    open_page(page, address("/", kind="cross", layer="3", head="2", view="links", threshold="0.01"))
+    open_page(page, address("/", kind="cross", layer="4", head="7", view="links", threshold="0.01"))
     root = page.locator(".st-key-links")
     expect(root.locator(".lines path").first).to_be_attached()
     assert trace.cross is not None
-    weights = trace.cross.weights[2, 1]
+    weights = trace.cross.weights[3, 6]
     lines = int((weights >= 0.01).sum())
     expect(root.locator(".legend")).to_contain_text(f"{lines} lines")
     rows = root.locator("svg").evaluate(NUMBERS)

@@ -118,11 +118,13 @@ def test_sines_and_cosines_can_be_parted(page: Page) -> None:
 
 
 def test_the_page_opens_on_what_is_left_without_positions(page: Page) -> None:
+    left = re.compile(r"\d of \d words of its translation are left in their order")
     open_page(page, "/positions")
+    expect(page.locator(".st-key-lead")).to_have_text(left)
+    open_page(page, "/positions?sentence=Tom+loves+Mary.")
     expect(page.locator(".st-key-lead")).to_contain_text("Without positions the model does not know the order")
     click(page.get_by_role("button", name="Try a sentence whose order matters"))
     expect(page.locator(".versions .new").first).to_be_visible()
-    left = re.compile(r"\d of \d words of its translation are left in their order")
     expect(page.locator(".st-key-lead")).to_have_text(left)
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("The dog chased the cat.")
 
