@@ -55,7 +55,7 @@ def test_the_page_opens_on_the_answer_in_words(page: Page) -> None:
     open_page(page, "/why")
     expect(page.locator(".st-key-answer")).to_have_text(
         re.compile(
-            "^Without “\u2068bicycle\u2069” the probability of “\u2068Fahrrad\u2069” falls from 93% to under 0.1%."
+            "^Without “\u2068bicycle\u2069” the probability of “\u2068Fahrrad\u2069” falls from 89% to under 0.1%."
         )
     )
     click(page.locator(".st-key-next-step a"))
@@ -176,8 +176,8 @@ def test_a_view_is_saved_as_a_picture_and_as_a_page(page: Page, disk: Page, tmp_
 
 
 def test_all_pieces_of_the_chosen_word_are_marked(page: Page) -> None:
-    open_page(page, f"/why?sentence={SENTENCE}&pin=target.5")
+    open_page(page, "/why?sentence=He+is+wearing+sunglasses.&pin=target.4")
     marked = page.locator(".st-key-translation .of-word")
-    expect(marked).to_have_text(["ro", "te"])
-    click(page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True))
-    expect(marked).to_have_text(["Fahrrad"])
+    expect(marked).to_have_text(["Sonnen", "brille"])
+    click(page.locator(".st-key-translation").get_by_role("button", name="eine", exact=True))
+    expect(marked).to_have_text(["eine"])

@@ -67,7 +67,7 @@ def test_another_candidate_goes_on_in_decode_with_its_card(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/decode\?.*branch="))
     settle(page)
     expect(card(page).locator(".word")).to_have_text(name)
-    expect(page.locator(".decode-player")).to_have_attribute("data-step", "7")
+    expect(page.locator(".decode-player")).to_have_attribute("data-step", "6")
 
 
 def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
@@ -75,7 +75,7 @@ def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
     open_card(page, "Fahrrad")
     said = card(page).inner_text().replace("Open in Decode", "")
     card(page).get_by_role("button", name="Open in Decode").click()
-    expect(page).to_have_url(re.compile(r"/decode\?sentence=.*step=7"))
+    expect(page).to_have_url(re.compile(r"/decode\?sentence=.*step=6"))
     settle(page)
     assert card(page).inner_text().split() == said.split()
     page.locator(".decode-player .target .piece", has_text="hast").click()
@@ -119,5 +119,5 @@ def test_the_card_on_decode_is_of_the_word_that_the_player_is_at(page: Page) -> 
 
 @pytest.mark.parametrize("step", ["&step=1", ""])
 def test_a_link_opens_decode_at_the_word_of_its_card(page: Page, step: str) -> None:
-    open_page(page, f"/decode?sentence={SENTENCE}&pin=target.7{step}")
+    open_page(page, f"/decode?sentence={SENTENCE}&pin=target.6{step}")
     same_word(page, "Fahrrad")

@@ -68,7 +68,7 @@ def test_a_page_left_by_a_link_while_one_types_shows_what_was_typed_on_the_way_b
     """The box is left by the click itself; nothing of the sentence before is said of the new one."""
     page = traveller
     page.goto("/")
-    check_stop(page, "explore", sentence=WELCOME, pin="target.8")
+    check_stop(page, "explore", sentence=WELCOME, pin="target.7")
     ways = (
         ("explore", "decode", SUN),
         ("explore", "why", "He reads a book."),

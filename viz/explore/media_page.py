@@ -16,7 +16,7 @@ from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap
 from attenscope.viz.explore.controls import MODEL_OF_PICTURE
 from attenscope.viz.explore.picture_view import is_over_patches
-from attenscope.viz.explore.screen import draw_screen, remember_auto_selected_head
+from attenscope.viz.explore.screen import draw_screen
 from attenscope.viz.explore.trace_page import StaticTrace, draw_trace
 from attenscope.viz.traces.session import (
     OPEN_ERROR_KEY,
@@ -123,7 +123,7 @@ def _open_on_picture(model: str, name: str, reading: cache.OpenedMedium) -> None
             KIND.put(over.kind)
         LAYER.put(over.layers)
         HEAD.put(head + 1)
-        remember_auto_selected_head(model, name, (over.layers - 1, head))
+        controls.remember_auto_selected_head(model, name, (over.layers - 1, head))
 
 
 def find_sharpest_head(attention: AttentionMap, patches: Patches | None) -> int:

@@ -27,7 +27,6 @@ from attenscope.viz.explore.screen import (
     draw_screen,
     is_default_pinned_row,
     is_head_auto_selected,
-    remember_auto_selected_head,
     select_default_head_and_pin,
 )
 from attenscope.viz.explore.texts import build_head_change_effect_parts
@@ -42,6 +41,7 @@ from attenscope.viz.ui.controls import (
     draw_given_translation_toggle,
     draw_scored_given_translation_field,
     is_given_translation_on,
+    remember_auto_selected_head,
     set_given_translation,
     set_layer_and_head,
 )

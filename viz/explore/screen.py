@@ -29,6 +29,7 @@ from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, add_pins
 from attenscope.viz.ui.captions import draw_caption
+from attenscope.viz.ui.controls import AUTO_SELECTED_HEAD, NO_HEAD, remember_auto_selected_head
 from attenscope.viz.web.maps import TileSwitches, draw_heads_overview
 from attenscope.viz.web.text_components import SentenceSide
 
@@ -179,23 +180,13 @@ def _fall_back_to_input_tokens(display: DisplayOptions, trace: AttentionTrace) -
 # The first view of a sentence of which nothing was chosen: its telling word, at the head that shows it.
 
 
-PICKED_HEAD = "head picked"
-"""The session key of the model, the sentence and the head that the page itself has picked last."""
-
-NO_HEAD: HeadPlace = (-1, -1)
-"""In its place where the visitor has chosen the head."""
 PICKED_PINS = "pins picked"
 """The session key of the sentence and its pins that the page itself has picked last."""
 
 
-def remember_auto_selected_head(model: str, identity: str, place: HeadPlace) -> None:
-    """Remember that the page, and not the visitor, has chosen a head of a sentence."""
-    st.session_state[PICKED_HEAD] = model, identity, place
-
-
 def is_head_auto_selected(model: str, identity: str) -> bool:
     """Return whether the page, and not the visitor, has chosen the head that is shown of a sentence."""
-    return st.session_state.get(PICKED_HEAD) == (model, identity, (LAYER.get() - 1, HEAD.get() - 1))
+    return st.session_state.get(AUTO_SELECTED_HEAD) == (model, identity, (LAYER.get() - 1, HEAD.get() - 1))
 
 
 def is_default_pinned_row(cross: AttentionMap, position: int) -> bool:
@@ -215,7 +206,7 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     `identity` is what pins belong to. A head that the visitor has chosen stays with another sentence of the same model,
     pins that they have set stay with another model, and so does all that an address shows.
     """
-    before = st.session_state.get(PICKED_HEAD)
+    before = st.session_state.get(AUTO_SELECTED_HEAD)
     in_address = any(is_in_address(one) for one in (LAYER, HEAD))
     returned = is_history_navigation()
     if before and before[:2] == (model, identity) and (in_address or not returned):

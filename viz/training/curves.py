@@ -133,6 +133,8 @@ def _select_telling_head(model: Translator, text: str) -> None:
     if cross is not None and (telling := pick_telling_word(cross)):
         LAYER.put(telling.layer + 1)
         HEAD.put(telling.head + 1)
+        # Of no sentence, so that Explore opens as if nothing had been chosen, with the word pinned.
+        controls.remember_auto_selected_head(model.name, "", (telling.layer, telling.head))
 
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:

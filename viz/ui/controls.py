@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.heads import HeadPlace
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.decoding.greedy_and_sampling import DecodingStep
@@ -288,6 +289,17 @@ def describe_model_changes(changes: str) -> str:
 def set_layer_and_head(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
+
+
+AUTO_SELECTED_HEAD = "auto-selected head"
+"""The session key of the model, the sentence and the head that a page itself has chosen last."""
+NO_HEAD: HeadPlace = (-1, -1)
+"""In its place where the visitor has chosen the head."""
+
+
+def remember_auto_selected_head(model: str, identity: str, place: HeadPlace) -> None:
+    """Remember that a page, and not the visitor, has chosen a head of a sentence."""
+    st.session_state[AUTO_SELECTED_HEAD] = model, identity, place
 
 
 def sync_look_settings() -> tuple[Look, RowLabel]:
