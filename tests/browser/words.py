@@ -40,6 +40,7 @@ CODES = (
     "causal, padding, window",
     "causal and padding",
     "embedding, attention, feed_forward, sublayer",
+    "embedding, attention, sublayer",
     "ManyThings.org (www\u2060.manythings.org/anki and tatoeba.org), ",
     "Tatoeba, selection of",
 )
