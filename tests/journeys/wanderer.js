@@ -108,6 +108,7 @@ window.wanderer = (() => {
     if (!main || main.querySelector("[data-testid=stSkeleton]")) return false;
     if (stage()?.classList.contains("waiting")) return false;
     if (main.querySelector(".st-key-working")) return false; // A decoding goes on beside the script.
+    if ([...all(main)].some((one) => one.matches(".picture > .says") && one.textContent.endsWith("…"))) return false; // A scene of Talk.
     if ([...main.querySelectorAll(".js-plotly-plot")].some((plot) => isVisible(plot) && !plot.querySelector(".main-svg"))) return false;
     return [...main.querySelectorAll(VIEWS)].every(isDrawn) && ![...all(main)].some((one) => one.dataset?.painted?.endsWith("…"));
   }
