@@ -131,7 +131,7 @@ def draw_heads_over_training_view(model: Translator, bar: DeltaGenerator) -> Sav
     found = cache.load_head_measure_timeline(model.name, model.checkpoint.hash)
     with bar:
         measure = controls.selectbox(
-            say("Measure"), HEADS_TRACKED_MEASURE, found.measures, label_visibility="collapsed", width=240
+            say("Measure"), HEADS_TRACKED_MEASURE, found.measures, label_visibility="collapsed", width=280
         )
     name = say(HEADS_MEASURE_NAMES[measure])
     courses = found.courses(measure)

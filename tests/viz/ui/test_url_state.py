@@ -331,7 +331,7 @@ def test_what_stands_where_an_address_says_nothing() -> None:
         **{"side": "source", "move": "remove", "sides": "both", "training": "snapshots"},
         **{"why": "source words", "attribution": "leave-one-out", "patched": "encoder stream"},
         **{"heads-by": "share of the logit"},
-        **{"heads": "habits", "across": "distance", "up": "entropy", "left": "BLEU", "tracked": "punctuation"},
+        **{"heads": "habits", "across": "distance", "up": "entropy", "left": "BLEU", "tracked": "aligned_predicted"},
         **{"plane": "queries and keys", "coloured": "side"},
         **{"part": "judge", "from": "paste", "pad_side": "right", "written": "keep", "reader": "sdpa"},
         **{"mask_format": "float32", "mask_depth": 1, "mask_dropout": 0.1, "tried_mask": "no mask"},

@@ -77,7 +77,7 @@ HEADS_PRUNING_MEASURE = choice_parameter("left", PRUNING_MEASURES, views=("pruni
 HEADS_PRUNED_COUNT = number_parameter("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
 HEADS_TRACKED_MEASURE = choice_parameter(
-    "tracked", HEADS_MEASURES, "punctuation", labels=HEADS_MEASURE_NAMES, views=("over training",)
+    "tracked", HEADS_MEASURES, "aligned_predicted", labels=HEADS_MEASURE_NAMES, views=("over training",)
 )
 
 PROJECTION_SPACES: tuple[ProjectionSpace, ...] = ("queries and keys", "encoder outputs", "token embeddings")
