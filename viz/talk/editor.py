@@ -108,12 +108,13 @@ def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, 
     """The chosen scene, on which its parts are hidden and left out, and a small picture of each in the list."""
     pictured = [drawn.get(number) for number in range(len(talk.scenes))]
     there = PARTS_BY_PAGE.get(talk.scenes[at].page, ())
+    revision = session.get_talk_revision()
 
     def keep_parts(hide: Sequence[str], omit: Sequence[str]) -> None:
         scene, changed = talk.scenes[at], {"hide": hide, "omit": omit}
         kept = {name: tuple(part for part in SCENE_PARTS if part in now) for name, now in changed.items()}
         if kept != {name: getattr(scene, name) for name in kept}:
-            session.edit_scene(at, **kept)
+            session.edit_scene(revision, at, **kept)
             session.refresh_editor_fields()
 
     scheme = style.get_colour_scheme()
@@ -168,21 +169,22 @@ def _draw_scene_menu(at: int, count: int) -> None:
 
 def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
     """The scene's own fields; each change is kept at once."""
-    revision = f"{session.get_talk_revision()}-{at}"
+    revision = session.get_talk_revision()
+    drawn = f"{revision}-{at}"
 
     def keep_field(name: str) -> None:
-        value = st.session_state[f"scene-{name}-{revision}"]
+        value = st.session_state[f"scene-{name}-{drawn}"]
         kept = value.strip() if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-        session.edit_scene(at, **{name: kept})
+        session.edit_scene(revision, at, **{name: kept})
 
     def line(name: str, label: str, hint: str) -> None:
-        key = f"scene-{name}-{revision}"
+        key = f"scene-{name}-{drawn}"
         st.text_input(
             label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep_field, args=(name,)
         )
 
     def build_parts(name: str, label: str) -> None:
-        key = f"scene-{name}-{revision}"
+        key = f"scene-{name}-{drawn}"
         chosen = list(getattr(scene, name))
         there = [part for part in SCENE_PARTS if part in PARTS_BY_PAGE.get(scene.page, SCENE_PARTS) or part in chosen]
         controls.draw_untranslated_choice(
@@ -199,7 +201,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
 
     line("title", say("Title"), say("What stands above the picture"))
     line("point", say("What to look at"), say("One line under the picture, for the audience"))
-    key = f"scene-notes-{revision}"
+    key = f"scene-notes-{drawn}"
     st.text_area(
         say("Notes"),
         scene.notes,
@@ -210,7 +212,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         on_change=keep_field,
         args=("notes",),
     )
-    key = f"scene-minutes-{revision}"
+    key = f"scene-minutes-{drawn}"
     label = say("Minutes that it is to take, for your clock")
     longest = LONGEST_MINUTES
     st.number_input(label, 0.0, longest, scene.minutes, 0.5, "%g", key=key, on_change=keep_field, args=("minutes",))
@@ -225,7 +227,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             "placeholder": say("Nothing"),
             "help": say(GUESS_HELP),
         }
-        key = f"scene-guess-{revision}"
+        key = f"scene-guess-{drawn}"
         more["format_func"] = scene.choice_text
         controls.draw_untranslated_choice(
             st.multiselect,
@@ -239,27 +241,29 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         )
     if scene.live or not explain_live_scene_obstacle(scene):
         st.toggle(
-            say(LIVE_LABEL), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep_field, args=("live",)
+            say(LIVE_LABEL), scene.live, f"scene-live-{drawn}", say(LIVE_HELP), on_change=keep_field, args=("live",)
         )
-    _draw_view_address_field(at, scene, revision)
+    _draw_view_address_field(at, scene)
 
 
-def _draw_view_address_field(at: int, scene: Scene, revision: str) -> None:
+def _draw_view_address_field(at: int, scene: Scene) -> None:
     """The page and its address, as they stand in the file."""
-    key = f"scene-view-{revision}"
+    revision = session.get_talk_revision()
+    drawn = f"{revision}-{at}"
+    key = f"scene-view-{drawn}"
 
     def edit() -> None:
         found, mistakes = _parse_scene(st.session_state[key])
-        st.session_state["view-mistakes"] = (revision, mistakes)
+        st.session_state["view-mistakes"] = (drawn, mistakes)
         if found and not mistakes:
-            session.edit_scene(at, page=found.page, view=found.view, lines={})
+            session.edit_scene(revision, at, page=found.page, view=found.view, lines={})
 
     with st.expander(say("The view"), key="scene-view"):
         st.text_area(
             say("As it stands in the file"), format_scene_view_toml(scene), VIEW_FIELD_HEIGHT, key=key, on_change=edit
         )
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
-        for one in mistakes if of == revision else ():
+        for one in mistakes if of == drawn else ():
             st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
         file = escape_markdown(scene.trace or scene.arrays)
         names = say("The names are those in the page's address.")
@@ -411,10 +415,11 @@ MOST_LISTED_MISTAKES = 12
 
 def draw_title_field(talk: Talk) -> None:
     """Draw the title of the talk as a field."""
-    key = f"talk-title-{session.get_talk_revision()}"
+    revision = session.get_talk_revision()
+    key = f"talk-title-{revision}"
 
     def rename() -> None:
-        session.rename_talk(st.session_state[key].strip() or say(session.OWN_TALK_TITLE))
+        session.rename_talk(revision, st.session_state[key].strip() or say(session.OWN_TALK_TITLE))
 
     label = say("Title of the talk")
     st.text_input(label, talk.title, LONGEST_TEXTS["title"], key, label_visibility="collapsed", on_change=rename)

@@ -141,14 +141,25 @@ def set_edited_scene(at: int) -> None:
     st.session_state["scene-at"] = at
 
 
-def rename_talk(title: str) -> None:
-    """Give the talk a title."""
+def rename_talk(revision: int, title: str) -> None:
+    """Give the talk a title; `revision` is the one whose field says it."""
+    if revision != get_talk_revision():
+        return
     current_talk, mistakes = get_talk()
     _set_edited_talk(replace(current_talk, title=title), mistakes)
 
 
-def edit_scene(at: int, **changes: object) -> None:
-    """Change fields of a scene where they stand; the fields on the page already show it."""
+def edit_scene(revision: int, at: int, **changes: object) -> None:
+    """Change fields of a scene where they stand; the fields on the page already show it.
+
+    Args:
+        revision: The revision whose field says so. A run that is cut short has Streamlit report the fields of the one
+            before it, after an undo those of a talk that is gone: they change nothing.
+        at: The scene, from 0.
+        changes: Its fields, by name.
+    """
+    if revision != get_talk_revision():
+        return
     current_talk, mistakes = get_talk()
     scenes = list(current_talk.scenes)
     scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]

@@ -200,13 +200,14 @@ def report_every_field_as_it_was_drawn() -> None:
     from attenscope.viz.talk import editor, session
 
     talk, _ = session.get_talk()
-    session.rename_talk(talk.title)
+    now = session.get_talk_revision()
+    session.rename_talk(now, talk.title)
     for at, scene in enumerate(talk.scenes):
         for name in ("title", "point", "notes", "minutes", "hide", "omit", "guess", "live"):
-            session.edit_scene(at, **{name: getattr(scene, name)})
+            session.edit_scene(now, at, **{name: getattr(scene, name)})
         found, _ = editor._parse_scene(editor.format_scene_view_toml(scene))
         assert found
-        session.edit_scene(at, page=found.page, view=found.view, lines={})
+        session.edit_scene(now, at, page=found.page, view=found.view, lines={})
 
 
 @pytest.mark.parametrize("talk", [None, Talk("Mine", (Scene("One", "explore", notes="Say this."),))])
@@ -218,6 +219,26 @@ def test_a_field_that_says_what_it_said_changes_nothing(talk: Talk | None) -> No
     assert not page.exception
     assert session._UNDO_KEY not in page.session_state
     assert ("talk" in page.session_state) == bool(talk)
+
+
+def report_every_field_of_a_talk_that_was_undone() -> None:
+    """What Streamlit does where a run is cut short after an undo."""
+    from attenscope.viz.talk import session
+    from attenscope.viz.talk.scenes import Scene, Talk
+
+    session.set_talk(Talk("Mine", (Scene("One", "explore"), Scene("Two", "explore"))))
+    drawn = session.get_talk_revision()
+    session.undo_change()
+    session.rename_talk(drawn, "Mine")
+    session.edit_scene(drawn, 0, title="One")
+    session.edit_scene(drawn, 99, title="A scene that is no more")
+
+
+def test_a_field_of_a_talk_that_was_undone_changes_nothing() -> None:
+    page = AppTest.from_function(report_every_field_of_a_talk_that_was_undone).run()
+    assert not page.exception
+    assert page.session_state["talk"] is None
+    assert not page.session_state[session._UNDO_KEY]
 
 
 def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
