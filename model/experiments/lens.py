@@ -202,12 +202,15 @@ def load_training_snapshots(checkpoint: Checkpoint, folder: str | Path | None = 
 def run_snapshots(stops: Sequence[TrainingSnapshot], text: str, target_ids: Sequence[int]) -> tuple[SnapshotRun, ...]:
     """Run `text` at every stop: translate it, and read the translation `target_ids`.
 
+    A model that does not end its sentences yet writes at most twice as many tokens as `target_ids` has, and ten.
+
     Raises InputError for a text that cannot be read.
     """
+    most = 2 * len(target_ids) + 10
     return tuple(
         SnapshotRun(
             stop.step,
-            stop.translator.translate(text, capture=False),
+            stop.translator.translate(text, capture=False, max_tokens=most),
             stop.translator.force(text, target_ids),
         )
         for stop in stops

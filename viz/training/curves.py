@@ -228,7 +228,7 @@ def describe_snapshots(model: Translator, moments: tuple[SnapshotRun, ...]) -> l
         SnapshotText(
             texts.format_stop_tick(one.step),
             texts.describe_snapshot(one.step, last),
-            one.translation.text,
+            one.translation.text + (" …" if one.translation.stop_reason == "length" else ""),
             one.mean_token_probability,
             texts.describe_snapshot_bleu(one.step, history, scores),
         )

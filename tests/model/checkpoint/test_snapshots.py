@@ -299,3 +299,10 @@ def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
     assert [stop.step for stop in load_training_snapshots(checkpoint, tmp_path / "plain")] == [
         None
     ]  # It began with trained weights.
+
+
+def test_a_moment_that_ends_no_sentence_writes_little_more_than_the_fixed_translation(folder: Path) -> None:
+    found = load_training_snapshots(load_checkpoint(folder), folder)
+    moments = run_snapshots(found, "the dog sees a house.", found[-1].translator.encode("ein Haus.").ids)
+    lengths = {len(one.translation.steps) for one in moments if one.translation.stop_reason == "length"}
+    assert lengths == {2 * len(moments[0].reading.target_ids) + 10}

@@ -283,6 +283,14 @@ def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     assert texts.describe_snapshot_bleu(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
+def test_a_translation_that_was_not_ended_is_marked(checkpoints: Path) -> None:
+    moments = training_cache.compute_snapshot_runs("toy-en-de", SENTENCE)
+    said = curves.describe_snapshots(cache.load_translator("toy-en-de"), moments)
+    ended = [one.translation.stop_reason == "eos" for one in moments]
+    assert sorted(set(ended)) == [False, True]
+    assert [not one.text.endswith(" …") for one in said] == ended
+
+
 def small(folder: Path, name: str) -> None:
     sizes = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 40}
     vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
