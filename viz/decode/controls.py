@@ -62,7 +62,10 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
     if method == "sample":
         temperature = _draw_number_input(say("Temperature"), DECODE_TEMPERATURE)
         st.button(
-            say("Again"), key="again-sample", on_click=_resample_with_next_seed, help=say("Draw another translation")
+            say("Again"),
+            key="again-sample",
+            on_click=_resample_with_next_seed,
+            help=say("Draw again, with the next seed"),
         )
         more = draw_menu(say("More"), "more-numbers", "number-list")
         top_k = _draw_number_in_menu(more, say("Top-k"), DECODE_TOP_K)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -282,15 +283,28 @@ KIND_MEAN_CHANGES: dict[Kind, str] = {
 def describe_alignment(found: AlignmentRates) -> str:
     """Which head aligns best, and what averages, order alone and a choice on other pairs give."""
     head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
-    return say(
-        "Best: {head} read at {head_token}, {head_rate}; chosen on one half of the pairs and measured on the "
-        "other, {held_out:.1%}. The weights of all heads of a layer averaged, at best: layer {layer} read at "
-        "{layer_token}, {layer_rate}. The weights of all heads averaged, read at {token}: {rate}. Linking words by "
-        "their place in the sentence alone: {diagonal:.1%}.",
-        head=head_name(("cross", head.layer, head.head)),
-        head_token=say(READING_TOKENS[head.reading]),
-        head_rate=_format_error_rate_with_interval(head),
-        held_out=found.held_out,
+    names = {
+        "head": head_name(("cross", head.layer, head.head)),
+        "token": say(READING_TOKENS[head.reading]),
+        "rate": _format_error_rate_with_interval(head),
+    }
+    best = (
+        say(
+            "Best: {head} read at {token}, {rate}, chosen and measured on the same pairs, which are too few to part.",
+            **names,
+        )
+        if math.isnan(found.held_out)
+        else say(
+            "Best: {head} read at {token}, {rate}; chosen on one half of the pairs and measured on the other, "
+            "{held_out:.1%}.",
+            **names,
+            held_out=found.held_out,
+        )
+    )
+    means = say(
+        "The weights of all heads of a layer averaged, at best: layer {layer} read at {layer_token}, {layer_rate}. The "
+        "weights of all heads averaged, read at {token}: {rate}. Linking words by their place in the sentence alone: "
+        "{diagonal:.1%}.",
         layer=layer.layer + 1,
         layer_token=say(READING_TOKENS[layer.reading]),
         layer_rate=_format_error_rate_with_interval(layer),
@@ -298,6 +312,7 @@ def describe_alignment(found: AlignmentRates) -> str:
         rate=_format_error_rate_with_interval(every),
         diagonal=found.diagonal,
     )
+    return join_sentences(best, means)
 
 
 def describe_gold_alignments(found: AlignmentRates) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,9 @@ def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates
     assert f"{best.aer:.1%}" in texts.describe_alignment(rates)
     assert "0.0%" in texts.describe_alignment(rates)[-6:]
     assert "drawn by hand" not in texts.describe_gold_alignments(rates)  # said of the project's own gold alone
+    one_pair = texts.describe_alignment(replace(rates, held_out=math.nan))
+    assert "nan" not in one_pair
+    assert "chosen and measured on the same pairs" in one_pair
 
 
 def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates) -> None:
