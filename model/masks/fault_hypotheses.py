@@ -531,7 +531,7 @@ def _find_zero_weight_cause(
 
     A mask alone has no softmax, and scores that a mask blocks were not chosen by it. Where all heads, or each layer or
     head, leave out keys in a structure that has a name it is a mask. Else the scores prove it, or as many keys in every
-    row that has them, or heads that leave out others.
+    row that has them, or samples or heads that leave out others.
     """
     arrays, evidence = case.arrays, case.evidence
     masked = arrays.masked_scores
@@ -546,15 +546,20 @@ def _find_zero_weight_cause(
         return "choice" if (~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all() else "mask"
     count = nonzero.sum(-1)[gaps.any(-1)]
     same = (count == count[0]).all() and count.size >= _LONG_ROW
-    return "choice" if same or _has_head_specific_zeros(nonzero, gaps) else "unknown"
+    return "choice" if same or _differ_zeros_where_masks_do_not(nonzero, gaps, intent.allowed) else "unknown"
 
 
-def _has_head_specific_zeros(nonzero: np.ndarray, gaps: np.ndarray) -> bool:
-    """Whether in most rows with zeros some head or layer leaves out other keys than the first; (B, L, H, Q, K)."""
-    b, layers, heads, queries, keys = nonzero.shape
-    units = nonzero.reshape(b, layers * heads, queries, keys)
-    rows = gaps.any(-1).reshape(b, layers * heads, queries).any(1)
-    return bool(rows.any() and (units != units[:, :1]).any((1, 3))[rows].mean() > 0.5)
+def _differ_zeros_where_masks_do_not(nonzero: np.ndarray, gaps: np.ndarray, allowed: np.ndarray) -> bool:
+    """Whether in most rows with zeros some sample leaves out other keys than the first; (B, L, H, Q, K).
+
+    Of one sample the heads of a layer are compared, of one head the layers: a mask may be another in each layer, and
+    seldom is in each head.
+    """
+    samples, _, heads, *_ = nonzero.shape
+    axis = 0 if samples > 1 else 2 if heads > 1 else 1
+    differs = (nonzero != nonzero.take([0], axis)) & np.broadcast_to(allowed, nonzero.shape).all(axis, keepdims=True)
+    rows = gaps.any((0, 1, 2, 4))
+    return bool(rows.any() and differs.any((0, 1, 2, 4))[rows].mean() > 0.5)
 
 
 def _zero_scores_text(case: DiagnosisCase, gaps: np.ndarray, rows: np.ndarray) -> str:

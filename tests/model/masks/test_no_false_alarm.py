@@ -122,6 +122,18 @@ def test_a_key_that_many_rows_leave_out_is_a_hole_in_sparse_weights_too(kind: st
     assert ("over-blocked", "certain") in codes(found)
 
 
+@pytest.mark.parametrize("samples", [1, 2])
+def test_a_random_mask_in_each_layer_is_not_taken_for_sparse_weights(samples: int) -> None:
+    """Its heads and its samples leave out the same keys: the scores of each would have chosen others."""
+    random = np.random.default_rng(3)
+    opened = (random.random((2, T, T)) > 0.3) | np.eye(T, dtype=bool)
+    masked = np.where(opened[None, :, None], random.normal(size=(samples, 2, 4, T, T)), -np.inf)
+    assert ("over-blocked", "information") not in codes(diagnose(softmax(masked), meant="full"))
+    assert codes(diagnose(sparsely("sparsemax", random.normal(size=masked.shape)), meant="full")) == [
+        ("over-blocked", "information")
+    ]
+
+
 def test_a_mask_multiplied_in_after_the_softmax() -> None:
     plain = RANDOM.normal(size=(2, 3, T, T))
     late = softmax(plain) * CAUSAL
