@@ -89,7 +89,7 @@ class CheckpointSummary:
     target_language: str
     parameters: int
     score: Score | None
-    """The first score kept of the released weights on raw text, with the widest beam; None where none is kept."""
+    """The first score kept of the released weights, with the widest beam; None where none is kept."""
     preset: bool
     """Whether its recipe starts from a preset."""
 
@@ -97,7 +97,7 @@ class CheckpointSummary:
 def summarise_checkpoint(folder: Path) -> CheckpointSummary:
     """Return what a list says of a checkpoint. Raises a kind of ValueError for one that cannot be read."""
     card = {key: str(value) for key, value in read_checkpoint_config(folder)["card"].items()}
-    kept = [one for one in read_scores(folder) if one.step is None and one.protocol == "raw"]
+    kept = [one for one in read_scores(folder) if one.step is None]
     score = max(kept, key=lambda one: one.beam, default=None)
     languages = card.get("source_language", ""), card.get("target_language", "")
     preset = has_preset(folder)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..atomic_write import format_csv, write_file
 from ..language import join_items, replace_commands_when_installed, say
@@ -203,10 +203,6 @@ SCORES_FILE, CARD_FILE = "scores.json", "README.md"
 SCORES_SECTION = CardSection("scores", "python -m model evaluate --keep")
 
 
-ScoringProtocol = Literal["raw", "tokenized"]
-PROTOCOL_NAMES: dict[str, str] = {"raw": "cased, raw text", "tokenized": "lower-cased, tokenised"}
-
-
 class ScoresError(ValueError):
     """A scores.json that cannot be read; the message names the file and the fault."""
 
@@ -219,7 +215,6 @@ class Score:
     """Its name for people, such as "Tatoeba dev"."""
     sentences: int
     beam: int
-    protocol: ScoringProtocol
     bleu: float
     bleu_signature: str
     chrf: float
@@ -232,7 +227,7 @@ class Score:
     @property
     def key(self) -> tuple[Any, ...]:
         """What makes two scores the same measurement."""
-        return self.set, self.protocol, self.beam, self.step
+        return self.set, self.beam, self.step
 
 
 def read_scores(folder: Path) -> tuple[Score, ...]:
@@ -282,23 +277,22 @@ def replace_score_table(card: str, scores: Sequence[Score]) -> str:
 
 def format_score_table(scores: Sequence[Score]) -> str:
     """Return the scores as Markdown, their signatures below."""
-    lines = ["| set | beam | text | BLEU | chrF | tokens/s |", "|---|---:|---|---:|---:|---:|"]
+    lines = ["| set | beam | BLEU | chrF | tokens/s |", "|---|---:|---:|---:|---:|"]
     for one in scores:
         name = f"{one.set} ({one.sentences:,})" + ("" if one.step is None else f", snapshot of step {one.step:,}")
         speed = "" if one.target_tokens_per_second is None else f"{one.target_tokens_per_second:,.0f}"
-        text = PROTOCOL_NAMES[one.protocol]
-        lines.append(f"| {name} | {one.beam} | {text} | {one.bleu:.2f} | {one.chrf:.2f} | {speed} |")
+        lines.append(f"| {name} | {one.beam} | {one.bleu:.2f} | {one.chrf:.2f} | {speed} |")
     return "\n".join([*lines, "", *_signature_lines(scores), ""])
 
 
 def _signature_lines(scores: Sequence[Score]) -> list[str]:
-    """A line for each way of preparing the text."""
-    found = dict.fromkeys((one.protocol, one.bleu_signature, one.chrf_signature) for one in scores)
-    return [f"- {PROTOCOL_NAMES[protocol]}: BLEU `{bleu}`, chrF `{chrf}`" for protocol, bleu, chrf in found]
+    """A line for each way of scoring."""
+    found = dict.fromkeys((one.bleu_signature, one.chrf_signature) for one in scores)
+    return [f"- BLEU `{bleu}`, chrF `{chrf}`" for bleu, chrf in found]
 
 
 def _is_sound_score(score: Score) -> bool:
     texts = all(isinstance(one, str) for one in (score.set, score.bleu_signature, score.chrf_signature))
     numbers = all(isinstance(one, (int, float)) for one in (score.bleu, score.chrf, score.sentences, score.beam))
     free = isinstance(score.step, int | None) and isinstance(score.target_tokens_per_second, int | float | None)
-    return texts and numbers and free and score.protocol in PROTOCOL_NAMES
+    return texts and numbers and free

@@ -120,7 +120,6 @@ def _list_evaluate_commands(one: Release, score: Score, step: int | None) -> Ite
         print(say("No folder of --data is the text of {set}: its score stays.", set=score.set))
         return
     words = ["--source", text.source, "--reference", text.target, "--beam", score.beam, "--keep", score.set]
-    words += ["--tokenized"] if score.protocol == "tokenized" else []
     yield one.command("evaluate", *words, *(["--step", step] if step is not None else []))
 
 

@@ -15,7 +15,7 @@ import torch
 
 from ..atomic_write import write_file
 from ..checkpoint.load import CHECKPOINTS_FOLDER, CheckpointError, find_checkpoint_folder, list_checkpoints
-from ..checkpoint.measurements import CARD_FILE, ScoringProtocol, save_score
+from ..checkpoint.measurements import CARD_FILE, save_score
 from ..checkpoint.snapshots import load_snapshot
 from ..decoding.beam import BEAM_STOPS
 from ..devices import available_devices, choose_device, limit_to_one_thread
@@ -74,9 +74,6 @@ def add_evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--reference", type=Path, required=True, help=say("line N translates line N of the source"))
     _add_beam_arguments(parser)
-    parser.add_argument(
-        "--tokenized", action="store_true", help=say("lower-case, normalise and Moses-tokenise both sides")
-    )
     parser.add_argument("--json", action="store_true", help=say("print one JSON object"))
     parser.add_argument("--output", type=Path, help=say("write the translations here, one a line"))
     parser.add_argument("--step", type=int, help=say("score the snapshot of this training step"))
@@ -182,8 +179,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     translator = _load_translator(arguments)
     if arguments.step is not None:
         translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
-    protocol: ScoringProtocol = "tokenized" if arguments.tokenized else "raw"
-    result, written = evaluate_translator(translator, sources, references, arguments.beam, protocol, arguments.stop)
+    result, written = evaluate_translator(translator, sources, references, arguments.beam, arguments.stop)
     print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else describe_evaluation(result))
     if arguments.keep:
         with use_language(SOURCE_LANGUAGE):

@@ -17,7 +17,7 @@ import torch
 
 from ..atomic_write import write_file
 from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, unique_weights
-from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
+from ..checkpoint.measurements import CardSection, Score
 from ..decoding.beam import BeamStop
 from ..fast_linear import reorder_linear_weights
 from ..language import replace_commands_when_installed, say, to_say
@@ -41,7 +41,6 @@ class Evaluation:
 
     checkpoint: str
     beam: int
-    protocol: ScoringProtocol
     sentences: int
     bleu: float
     bleu_signature: str
@@ -69,13 +68,11 @@ def evaluate_translator(
     sources: Sequence[str],
     references: Sequence[str],
     beam: int = 1,
-    protocol: ScoringProtocol = "raw",
     stop: BeamStop = "early",
 ) -> tuple[Evaluation, list[str]]:
-    """Translate and score; return the translations as well.
+    """Translate and score: cased sacreBLEU with its own tokenisation (13a, or zh for Chinese) and chrF.
 
-    ``raw``: cased sacreBLEU with its own tokenisation (13a, or zh for Chinese). ``tokenized``: both sides lower-cased,
-    punctuation-normalised and Moses-tokenised, scored as they are, as published Multi30k tables do.
+    Returns the translations as well. Raises ValueError where the lines do not fit together.
     """
     if len(sources) != len(references) or not sources:
         raise ValueError(
@@ -92,23 +89,18 @@ def evaluate_translator(
     written = translator.translate_batch(sources, beam, stop)
     seconds = time.perf_counter() - started
     tokens = sum(len(ids) for ids in translator.tokenizer.encode_ids(written))
-    language, moses = read_target_language(translator), protocol == "tokenized"
-    if moses:
-        scored, against = _moses_tokenise(written, language), _moses_tokenise(references, language)
-    else:
-        scored, against = written, list(references)
-    metric = make_bleu_metric(language, tokenized=moses)
+    against = list(references)
+    metric = make_bleu_metric(read_target_language(translator))
     chrf = sacrebleu.CHRF()
     result = Evaluation(
         checkpoint=translator.name,
         beam=beam,
-        protocol=protocol,
         sentences=len(sources),
-        bleu=round(metric.corpus_score(scored, [against]).score, 2),
+        bleu=round(metric.corpus_score(written, [against]).score, 2),
         bleu_signature=str(metric.get_signature()),
-        chrf=round(chrf.corpus_score(scored, [against]).score, 2),
+        chrf=round(chrf.corpus_score(written, [against]).score, 2),
         chrf_signature=str(chrf.get_signature()),
-        by_length=_score_by_length(metric, sources, scored, against),
+        by_length=_score_by_length(metric, sources, written, against),
         seconds=round(seconds, 1),
         target_tokens_per_second=round(tokens / seconds, 1),
     )
@@ -120,16 +112,11 @@ def read_target_language(translator: Translator) -> str:
     return str(translator.card.get("target_language", "en"))
 
 
-def make_bleu_metric(target_language: str, tokenized: bool = False) -> sacrebleu.BLEU:
-    """Return BLEU with the tokenisation that fits the language: 13a takes a Chinese sentence for one word.
-
-    `tokenized`: the text is in tokens already.
-    """
+def make_bleu_metric(target_language: str) -> sacrebleu.BLEU:
+    """Return BLEU with the tokenisation that fits the language: 13a takes a Chinese sentence for one word."""
     import sacrebleu  # only who measures needs it, not who runs the app
 
-    tokenize = "none" if tokenized else "zh" if target_language == "zh" else "13a"
-    # `force`: text that is tokenized on purpose needs no warning about it.
-    return sacrebleu.BLEU(tokenize=tokenize, force=tokenized)
+    return sacrebleu.BLEU(tokenize="zh" if target_language == "zh" else "13a")
 
 
 def _score_by_length(
@@ -152,23 +139,14 @@ def _count_length(text: str) -> int:
     return sum(any(map(str.isalnum, word)) for word in split_words(text))
 
 
-def _moses_tokenise(lines: Sequence[str], language: str) -> list[str]:
-    """Lower-case, normalise punctuation, tokenise without escaping: the preparation of Multi30k's published tables."""
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer
-
-    normalizer, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
-    return [tokenizer.tokenize(normalizer.normalize(line.lower()), return_str=True, escape=False) for line in lines]
-
-
 def describe_evaluation(result: Evaluation) -> str:
     """Return the scores as lines for people."""
     lines = [
         say(
-            "{model} · {sentences} sentences · beam {beam} · {protocol}",
+            "{model} · {sentences} sentences · beam {beam}",
             model=result.checkpoint,
             sentences=result.sentences,
             beam=result.beam,
-            protocol=result.protocol,
         ),
         f"BLEU {result.bleu}   {result.bleu_signature}",
         f"chrF {result.chrf}   {result.chrf_signature}",

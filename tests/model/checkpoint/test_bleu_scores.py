@@ -23,7 +23,7 @@ from attenscope.checkpoint.measurements import (
 )
 from tests import toy
 
-ONE = Score("dev", 20, 1, "raw", 12.34, "nrefs:1", 45.6, "nc:6", None, 250.0)
+ONE = Score("dev", 20, 1, 12.34, "nrefs:1", 45.6, "nc:6", None, 250.0)
 
 
 def test_a_measurement_made_again_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_card_changes_between_its_two_marks_only(tmp_path: Path) -> None:
     save_score(tmp_path, ONE)
     card = (tmp_path / CARD_FILE).read_text(encoding="utf-8")
     assert card == f"# Toy\n\n{SCORES_SECTION.begin}\n{format_score_table([ONE])}\n{SCORES_SECTION.end}\nThe rest.\n"
-    assert "| dev (20) | 1 | cased, raw text | 12.34 | 45.60 | 250 |" in card
+    assert "| dev (20) | 1 | 12.34 | 45.60 | 250 |" in card
     assert replace_score_table("# No marks\n", [ONE]) == "# No marks\n"
 
 
@@ -51,7 +51,6 @@ def test_the_card_changes_between_its_two_marks_only(tmp_path: Path) -> None:
     [
         *("", "[]", "{}", '{"scores": [{}]}', '{"scores": [{"set": 1}]}', "[" * 100_000),
         json.dumps({"scores": [{**dataclasses.asdict(ONE), "bleu": "12"}]}),
-        json.dumps({"scores": [{**dataclasses.asdict(ONE), "protocol": "guessed"}]}),
         json.dumps({"scores": [{**dataclasses.asdict(ONE), "more": 1}]}),
     ],
     ids=lambda text: text[:20],
@@ -76,7 +75,7 @@ def test_evaluate_keeps_what_it_measures(
         (toy_checkpoint / SCORES_FILE).unlink(missing_ok=True)
     printed = json.loads(capsys.readouterr().out)
     assert (kept.set, kept.step, kept.sentences) == ("toy dev", None, 20)
-    for name in ("bleu", "bleu_signature", "chrf", "chrf_signature", "beam", "protocol", "target_tokens_per_second"):
+    for name in ("bleu", "bleu_signature", "chrf", "chrf_signature", "beam", "target_tokens_per_second"):
         assert getattr(kept, name) == printed[name]
 
 

@@ -10,7 +10,7 @@ import sacrebleu
 
 from attenscope.checkpoint.recipe import Recipe
 from attenscope.cli.train import _measure_bleu
-from attenscope.evaluation.quality import evaluate_translator, make_bleu_metric, measure_int8_quality
+from attenscope.evaluation.quality import evaluate_translator, measure_int8_quality
 from attenscope.translate import Translator
 from tests import toy
 
@@ -42,12 +42,6 @@ def test_every_measurement_splits_text_as_its_language_does(language: str, monke
     assert (int8.half, int8.int8) == pytest.approx((score, score), abs=0.01)
     recipe = Recipe("toy", "en", language)
     assert _measure_bleu(checkpoint.model, checkpoint.tokenizer, pairs, recipe) == pytest.approx(score)
-
-
-def test_text_that_is_in_tokens_is_scored_as_it_is() -> None:
-    metric = make_bleu_metric("zh", tokenized=True)
-    metric.corpus_score(["a b c d ."], [["a b c d ."]])
-    assert "tok:none" in str(metric.get_signature())
 
 
 @pytest.mark.parametrize(
