@@ -89,7 +89,7 @@ def serve_app(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
     check_port_is_free(options)
-    base = options.get("server.baseUrlPath", "").strip("/")
+    base = options.get("server.baseUrlPath", st.get_option("server.baseUrlPath")).strip("/")
     prefix = f"/{base}" if base else ""
     routes = [Route(f"{prefix}/{path}", endpoint) for path, endpoint in endpoints.items()]
     served = build_app(settings, routes, welcome)

@@ -433,6 +433,14 @@ def test_a_path_of_a_variable_is_that_of_what_answers_beside_the_pages(monkeypat
     assert served.client.get("/attenscope/own-route").text == "ok"
 
 
+def test_a_path_of_the_configuration_file_is_that_of_what_answers_beside_the_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server.st, "get_option", {"server.baseUrlPath": "/below/"}.get)
+    assert Served(monkeypatch).client.get("/below/own-route").text == "ok"
+    assert Served(monkeypatch, "--server.baseUrlPath", "above").client.get("/above/own-route").text == "ok"
+
+
 def test_a_port_in_use_is_said_with_another_to_take() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
