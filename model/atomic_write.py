@@ -39,6 +39,11 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
+def is_file_being_written(name: str) -> bool:
+    """Whether a file so named is one that :func:`atomic_write` has not put in its place yet."""
+    return re.fullmatch(r"\.[0-9a-f]{32}\.new", name) is not None
+
+
 def replace_lone_surrogates(text: str) -> str:
     """Return a text that UTF-8 can hold: half of a surrogate pair, which JSON can bring, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()

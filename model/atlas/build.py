@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
+from ..atomic_write import is_file_being_written
 from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..language import format_number, join_items, say, to_say
 from ..network.abstract_model import pad_ids
@@ -145,7 +146,7 @@ def _create_or_read_manifest(folder: Path, plan: AtlasPlan, licence: str, start:
         return found
     # Another process may just be beginning the same atlas: its manifest, or one half written, is no other file.
     others = (path.name for path in folder.iterdir()) if folder.exists() else iter(())
-    if any(name not in (PARTS_FOLDER, MANIFEST_FILE) and not name.startswith(f".{MANIFEST_FILE}.") for name in others):
+    if any(name not in (PARTS_FOLDER, MANIFEST_FILE) and not is_file_being_written(name) for name in others):
         raise AtlasError(say("{folder} holds other files: choose an empty folder for --output.", folder=folder))
     (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
     manifest = Manifest(plan, licence=licence, start=start)

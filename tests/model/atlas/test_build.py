@@ -17,6 +17,7 @@ from attenscope.__main__ import main
 from attenscope.atlas import build
 from attenscope.atlas.build import Corpus, WorkerShare, build_atlas
 from attenscope.atlas.files import AtlasError, check_atlas_complete, check_atlas_model, read_manifest
+from attenscope.atomic_write import atomic_write
 from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints
 from attenscope.translate import Translator
 from tests import toy
@@ -116,9 +117,10 @@ def test_a_folder_in_which_another_process_is_just_beginning_is_no_folder_of_oth
     toy_translator: Translator, tmp_path: Path
 ) -> None:
     (tmp_path / "atlas" / "parts").mkdir(parents=True)
-    (tmp_path / "atlas" / ".atlas.json.0123abcd.new").write_text("{")
     corpus = corpus_of(tmp_path / "text")
-    assert build_atlas(toy_translator, corpus, tmp_path / "atlas") is not None
+    with atomic_write(tmp_path / "atlas" / "atlas.json") as half_written:
+        half_written.write_text("{")
+        assert build_atlas(toy_translator, corpus, tmp_path / "atlas") is not None
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(AtlasError, match="holds other files"):
