@@ -66,7 +66,7 @@ BARE_PAGES := tests/components $(addprefix tests/browser/test_,live_file.py live
 coverage: .venv/dev browser node $(PACKAGES)
 	rm -rf build/coverage
 	$(BUILD) --covered build/coverage/dist
-	COVERAGE=build/coverage $(BIN)/python -m pytest $(SIDE_BY_SIDE) --quiet $(BARE_PAGES)
+	COVERAGE=build/coverage $(BIN)/python -m pytest $(SIDE_BY_SIDE) --quiet -m "not slow" $(BARE_PAGES)
 	npm --prefix viz/web run --silent coverage
 
 node:
