@@ -35,6 +35,8 @@ OPENINGS, ROUNDS = 5, 15
 READY, SIZE, SLOWER, KEY = 3000.0, 1.4, 3.0, 50.0
 """Goals: milliseconds, a share of the weights, times Python's time, milliseconds."""
 OPENED = "body[data-drawn]"
+EXPLAINING = "Switching off each of"
+"""What the card of a word says while the model works out what the word rests on."""
 TRANSLATE = """async ([text, beam]) => {
   const start = performance.now();
   await window.attenscope.translate(text, { beam });
@@ -154,6 +156,7 @@ def opened(browser: Browser, file: Path, translator: Translator) -> list[Row]:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(file.as_uri(), wait_until="commit")
     page.wait_for_selector(OPENED)
+    page.get_by_text(EXPLAINING).wait_for(state="detached")
     assert len(translator.encode(SENTENCE).ids) == PIECES, len(translator.encode(SENTENCE).ids)
     rows = [
         limited(
