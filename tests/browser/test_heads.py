@@ -76,7 +76,7 @@ def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) 
 
 
 def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
-    open_page(page, "/heads?second_model=preset-original")
+    open_page(page, "/heads?heads=map&second_model=preset-original")
     plot = page.locator(".st-key-head-map-beside .plot").first
     expect(plot).to_be_visible(timeout=LOADING)
     plot.focus()

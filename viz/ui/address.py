@@ -31,15 +31,10 @@ class AddressPage:
     view: ChoiceParameter[Any] | None = None
     """The parameter that says which view of the page is shown."""
 
-    former_view: str = ""
-    """The view that the page opened on before its default was another: addresses of that time do not name it."""
-
     @classmethod
-    def build(
-        cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None, former_view: str = ""
-    ) -> AddressPage:
+    def build(cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None) -> AddressPage:
         """A page and its parameters."""
-        return cls(name, {one.name: one for one in parameters}, view, former_view)
+        return cls(name, {one.name: one for one in parameters}, view)
 
     @property
     def history_ignored_parameter_names(self) -> list[str]:
@@ -56,12 +51,6 @@ class AddressPage:
         view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
         known = {name: self.parameters[name] for name in address if name in self.parameters}
         return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
-
-    def is_former_view_address(self, address: Mapping[str, str]) -> bool:
-        """Whether an address names no view, but holds what belongs to the one that the page once opened on."""
-        if self.view is None or self.view.name in address:
-            return False
-        return any(self.former_view in self.parameters[name].views for name in address if name in self.parameters)
 
     def current_view_parameters(self) -> dict[str, str]:
         """The part of the visitor's address that the view it shows can read."""
@@ -111,13 +100,6 @@ def clean_address(
             if one not in held and (seen or one not in carried):
                 st.session_state.pop(one.key, None)
     known.arrived = known.page != page.name
-    if (
-        known.arrived
-        and page.view
-        and page.view.key not in st.session_state
-        and page.is_former_view_address(address.to_dict())
-    ):
-        page.view.set(page.former_view)
     if known.arrived:
         known.page, known.texts, known.written = page.name, {}, set()
     return too_long

@@ -180,12 +180,8 @@ def test_each_question_in_words_can_be_asked() -> None:
         assert parse_question(question).words
 
 
-def test_what_only_the_map_reads_opens_the_map(atlas: Atlas) -> None:
-    assert opened(up="cost").session_state["heads"] == "map"
-
-
 def test_the_map_says_what_it_shows(atlas: Atlas) -> None:
-    app = opened(across="entropy", up="cost")
+    app = opened(heads="map", across="entropy", up="cost")
     found = said(app)
     assert texts.describe_corpus(atlas) in found
     assert texts.describe_measures("entropy", "cost") in found
@@ -193,7 +189,7 @@ def test_the_map_says_what_it_shows(atlas: Atlas) -> None:
     table = measure_scatter.tabulate_all_heads(atlas)
     assert len(table) == len(atlas.names) == 12
     assert table["label"].tolist() == [atlas.label(head).text for head in atlas.names]
-    opened(across="nonsense", up="previous token")
+    opened(heads="map", across="nonsense", up="previous token")
 
 
 def test_two_models_share_axes_and_sizes(
@@ -203,10 +199,10 @@ def test_two_models_share_axes_and_sizes(
         shutil.copytree(folder / "toy-en-de", tmp_path / name)
     monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", tmp_path)
     monkeypatch.setattr(ui_cache, "list_checkpoint_names", lambda: ["toy-en-de", "other"])
-    found = said(opened(second_model="other", across="entropy", up="cost"))
+    found = said(opened(heads="map", second_model="other", across="entropy", up="cost"))
     assert f"Axes and sizes are the same on both maps. other: {texts.describe_corpus(atlas)}" in found
-    assert "Axes and sizes" not in said(opened(second_model="nonsense"))
-    assert "Axes and sizes" not in said(opened(second_model="toy-en-de"))
+    assert "Axes and sizes" not in said(opened(heads="map", second_model="nonsense"))
+    assert "Axes and sizes" not in said(opened(heads="map", second_model="toy-en-de"))
     own = measure_scatter.build_model_scatter_dots("own", atlas, "entropy", "cost")
     half = dataclasses.replace(atlas, heads=atlas.heads.assign(cost=atlas.heads["cost"] / 2))
     sides = [own, measure_scatter.build_model_scatter_dots("half", half, "entropy", "cost")]
@@ -243,7 +239,7 @@ def test_a_box_lists_the_heads_in_it(atlas: Atlas) -> None:
     kept = format_map_box(box)
     read = parse_map_box(kept)
     assert read == pytest.approx(box, rel=1e-3)
-    app = opened(across="entropy", up="cost", brush=kept)
+    app = opened(heads="map", across="entropy", up="cost", brush=kept)
     assert read is not None
     assert texts.describe_heads_in_box("toy-en-de", len(measure_scatter.find_heads_in_box(side, read)), 12) in said(app)
     for nonsense in ("1,2,3", "2,1,0,1", "nan,1,0,1", "a,b,c,d"):

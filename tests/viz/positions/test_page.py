@@ -26,7 +26,7 @@ from attenscope.viz.positions import experiments, texts, views
 from attenscope.viz.positions.controls import TableChoice
 from attenscope.viz.positions.views import build_table_matrix, tabulate_encodings
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEWS
+from attenscope.viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEW, POSITIONS_VIEWS
 from attenscope.viz.web.component_scripts import FULL_BYTE
 from attenscope.viz.web.maps import MatrixData, encode_matrix
 from tests import toy
@@ -66,6 +66,13 @@ def opened(app: AppTest, view: str, **address: str) -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+def test_what_belongs_to_another_view_opens_no_view(app: AppTest) -> None:
+    """It stays in the address when its view is left, and the address must show others what the visitor sees."""
+    opened(app, "all", arranged="halves")
+    assert app.session_state[POSITIONS_VIEW.key] == POSITIONS_VIEW.default
+    assert "plot" not in app.query_params
 
 
 def captions(app: AppTest) -> str:
@@ -140,11 +147,11 @@ def test_a_smaller_table_takes_the_chosen_cell_with_it(app: AppTest) -> None:
     ("key", "nonsense", "default"),
     [
         *(("positions", "99999", 128), ("pos", "-4", 12), ("dim", "x", 4)),
-        *(("table", "none", "own"), ("form", "guess", "float64"), ("plot", "all", "table")),
+        *(("table", "none", "own"), ("form", "guess", "float64")),
     ],
 )
 def test_nonsense_in_the_address_falls_back(app: AppTest, key: str, nonsense: str, default: object) -> None:
-    opened(app, **{"view": "table", "table": "sinusoidal"} | {"view" if key == "plot" else key: nonsense})
+    opened(app, **{"view": "table", "table": "sinusoidal"} | {key: nonsense})
     assert app.session_state[key] == default
     assert nonsense not in app.query_params.get(key, [])
     assert "The table holds" in captions(app)

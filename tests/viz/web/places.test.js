@@ -208,6 +208,10 @@ describe("what covers a scene", () => {
     expect(written[1]).not.toBe(written[0]);
   });
 
+  test("covers nothing of a frame that has left", () => {
+    expect(cover(null, ["picture"], [])).toBe(false);
+  });
+
   test("covers views that come later, and says that there were some", () => {
     const { hosts, page } = sceneOf();
     expect(cover(page, [], ["matrix"])).toBe(true);

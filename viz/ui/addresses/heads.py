@@ -94,5 +94,4 @@ PAGE = AddressPage.build(
     *shared.HEAD_PARAMETERS,
     *collect_module_parameters(globals()),
     view=HEADS_VIEW,
-    former_view="map",
 )

@@ -87,5 +87,4 @@ PAGE = AddressPage.build(
     *shared.HEAD_PARAMETERS,
     *collect_module_parameters(globals()),
     view=POSITIONS_VIEW,
-    former_view="table",
 )

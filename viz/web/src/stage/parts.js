@@ -151,6 +151,7 @@ export function* roots(node) {
  * returns whether there are any. `always`: rules for what is on the whole screen.
  */
 export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
+  if (!document?.defaultView) return false; // Its frame has left.
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
   const rules = partRules(hide, omit, always);

@@ -117,8 +117,8 @@ export async function taken(scene) {
     await frame.ready;
     const page = frame.element.contentDocument;
     if (!page?.querySelector(MAIN)) return null;
-    const image = await imageOf(page);
-    return { large: await blobOf(image, WIDTH), places: placesOf(page) };
+    const large = await blobOf(await imageOf(page), WIDTH);
+    return page.defaultView && { large, places: placesOf(page) }; // Null too where the page Talk was left meanwhile.
   } finally {
     box.remove();
   }
