@@ -546,14 +546,14 @@ def _find_zero_weight_cause(
         return "choice" if (~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all() else "mask"
     count = nonzero.sum(-1)[gaps.any(-1)]
     same = (count == count[0]).all() and count.size >= _LONG_ROW
-    return "choice" if same or _differ_zeros_where_masks_do_not(nonzero, gaps, intent.allowed) else "unknown"
+    return "choice" if same or _differ_zeros_between_samples_or_heads(nonzero, gaps, intent.allowed) else "unknown"
 
 
-def _differ_zeros_where_masks_do_not(nonzero: np.ndarray, gaps: np.ndarray, allowed: np.ndarray) -> bool:
-    """Whether in most rows with zeros some sample leaves out other keys than the first; (B, L, H, Q, K).
+def _differ_zeros_between_samples_or_heads(nonzero: np.ndarray, gaps: np.ndarray, allowed: np.ndarray) -> bool:
+    """Whether in most rows with zeros some sample leaves out other keys than the first; all (B, L, H, Q, K).
 
-    Of one sample the heads of a layer are compared, of one head the layers: a mask may be another in each layer, and
-    seldom is in each head.
+    With a single sample the heads of each layer are compared, with a single head the layers. A mask is often another in
+    each layer, but seldom in each head or sample.
     """
     samples, _, heads, *_ = nonzero.shape
     axis = 0 if samples > 1 else 2 if heads > 1 else 1

@@ -170,21 +170,21 @@ def _draw_scene_menu(at: int, count: int) -> None:
 def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
     """The scene's own fields; each change is kept at once."""
     revision = session.get_talk_revision()
-    drawn = f"{revision}-{at}"
+    suffix = f"{revision}-{at}"
 
     def keep_field(name: str) -> None:
-        value = st.session_state[f"scene-{name}-{drawn}"]
+        value = st.session_state[f"scene-{name}-{suffix}"]
         kept = value.strip() if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
         session.edit_scene(revision, at, **{name: kept})
 
     def line(name: str, label: str, hint: str) -> None:
-        key = f"scene-{name}-{drawn}"
+        key = f"scene-{name}-{suffix}"
         st.text_input(
             label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep_field, args=(name,)
         )
 
     def build_parts(name: str, label: str) -> None:
-        key = f"scene-{name}-{drawn}"
+        key = f"scene-{name}-{suffix}"
         chosen = list(getattr(scene, name))
         there = [part for part in SCENE_PARTS if part in PARTS_BY_PAGE.get(scene.page, SCENE_PARTS) or part in chosen]
         controls.draw_untranslated_choice(
@@ -201,7 +201,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
 
     line("title", say("Title"), say("What stands above the picture"))
     line("point", say("What to look at"), say("One line under the picture, for the audience"))
-    key = f"scene-notes-{drawn}"
+    key = f"scene-notes-{suffix}"
     st.text_area(
         say("Notes"),
         scene.notes,
@@ -212,7 +212,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         on_change=keep_field,
         args=("notes",),
     )
-    key = f"scene-minutes-{drawn}"
+    key = f"scene-minutes-{suffix}"
     label = say("Minutes that it is to take, for your clock")
     longest = LONGEST_MINUTES
     st.number_input(label, 0.0, longest, scene.minutes, 0.5, "%g", key=key, on_change=keep_field, args=("minutes",))
@@ -227,7 +227,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             "placeholder": say("Nothing"),
             "help": say(GUESS_HELP),
         }
-        key = f"scene-guess-{drawn}"
+        key = f"scene-guess-{suffix}"
         more["format_func"] = scene.choice_text
         controls.draw_untranslated_choice(
             st.multiselect,
@@ -241,7 +241,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         )
     if scene.live or not explain_live_scene_obstacle(scene):
         st.toggle(
-            say(LIVE_LABEL), scene.live, f"scene-live-{drawn}", say(LIVE_HELP), on_change=keep_field, args=("live",)
+            say(LIVE_LABEL), scene.live, f"scene-live-{suffix}", say(LIVE_HELP), on_change=keep_field, args=("live",)
         )
     _draw_view_address_field(at, scene)
 
@@ -249,12 +249,12 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
 def _draw_view_address_field(at: int, scene: Scene) -> None:
     """The page and its address, as they stand in the file."""
     revision = session.get_talk_revision()
-    drawn = f"{revision}-{at}"
-    key = f"scene-view-{drawn}"
+    suffix = f"{revision}-{at}"
+    key = f"scene-view-{suffix}"
 
     def edit() -> None:
         found, mistakes = _parse_scene(st.session_state[key])
-        st.session_state["view-mistakes"] = (drawn, mistakes)
+        st.session_state["view-mistakes"] = (suffix, mistakes)
         if found and not mistakes:
             session.edit_scene(revision, at, page=found.page, view=found.view, lines={})
 
@@ -263,7 +263,7 @@ def _draw_view_address_field(at: int, scene: Scene) -> None:
             say("As it stands in the file"), format_scene_view_toml(scene), VIEW_FIELD_HEIGHT, key=key, on_change=edit
         )
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
-        for one in mistakes if of == drawn else ():
+        for one in mistakes if of == suffix else ():
             st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
         file = escape_markdown(scene.trace or scene.arrays)
         names = say("The names are those in the page's address.")

@@ -142,7 +142,7 @@ def set_edited_scene(at: int) -> None:
 
 
 def rename_talk(revision: int, title: str) -> None:
-    """Give the talk a title; `revision` is the one whose field says it."""
+    """Give the talk a title; `revision` as in :func:`edit_scene`."""
     if revision != get_talk_revision():
         return
     current_talk, mistakes = get_talk()
@@ -153,8 +153,8 @@ def edit_scene(revision: int, at: int, **changes: object) -> None:
     """Change fields of a scene where they stand; the fields on the page already show it.
 
     Args:
-        revision: The revision whose field says so. A run that is cut short has Streamlit report the fields of the one
-            before it, after an undo those of a talk that is gone: they change nothing.
+        revision: The revision of the talk for which the field was drawn. A change for an earlier one is ignored: when a
+            run is cut short after an undo, Streamlit reports the fields of the talk before it once more.
         at: The scene, from 0.
         changes: Its fields, by name.
     """

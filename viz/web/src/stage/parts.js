@@ -148,10 +148,10 @@ export function* roots(node) {
 
 /**
  * Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since, of which it
- * returns whether there are any. `always`: rules for what is on the whole screen.
+ * returns whether there are any; none in a document whose frame has left. `always`: rules for what is on the whole screen.
  */
 export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
-  if (!document?.defaultView) return false; // Its frame has left.
+  if (!document?.defaultView) return false;
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
   const rules = partRules(hide, omit, always);
