@@ -10,13 +10,20 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import click, expect_head, open_menu, open_page, settle
 
 SENTENCE = "sentence=He+reads+a+book."
+NINES = "9" * 309
+"""More than the greatest number has digits."""
 
 
 @pytest.mark.parametrize(
     ("address", "label", "value", "left"),
     [
         (f"/decode?{SENTENCE}&method=sample&seed=1e999", "Seed", "0", "method=sample"),
-        (f"/positions?{SENTENCE}&positions={'9' * 309}&table=sinusoidal", "Positions", "128", "table=sinusoidal"),
+        (
+            f"/positions?{SENTENCE}&positions={NINES}&plot=table&table=sinusoidal",
+            "Positions",
+            "128",
+            "table=sinusoidal",
+        ),
         ("/masks?from=build&queries=-1e999&rule=causal", "Queries", "6", "rule=causal"),
         (f"/masks?part=try+on+the+model&{SENTENCE}&pads=nan&tried=tests", "Padding", "3", "tried=tests"),
     ],
