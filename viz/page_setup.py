@@ -24,11 +24,11 @@ from attenscope.viz.traces.session import (
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
-from attenscope.viz.ui.address import Parameter, clean_address, record_page_without_address
+from attenscope.viz.ui.address import Parameter, clean_address, record_page_without_address, release_former_sentence
 from attenscope.viz.ui.addresses.explore import EXPLORE_FILE
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.page_registry import PAGES
-from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS, HELD_PARAMETERS
+from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS, HELD_PARAMETERS, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import draw_model_list, get_encoder_only_model
 from attenscope.viz.web.page_components import (
@@ -66,6 +66,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     too_long: list[Parameter[Any]] = []
     if page in PAGES:
         too_long = clean_address(PAGES[page], CARRIED_PARAMETERS, HELD_PARAMETERS)
+        release_former_sentence(PAGES[page], SENTENCE)
     else:
         record_page_without_address(page)
     st.html(style.build_style_element())

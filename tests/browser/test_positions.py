@@ -89,6 +89,14 @@ def test_a_clicked_cell_is_worked_out_and_stays_in_the_address(page: Page) -> No
     expect(page.get_by_label("Position", exact=True)).to_have_value("63")
 
 
+def test_the_position_of_the_table_stays_in_the_address_of_the_next_view(page: Page) -> None:
+    open_view(page, "table", table="sinusoidal", pos="90")
+    choose_page_view(page, "similarity")
+    expect(page.get_by_text("Positions 90 and 98, 8 apart")).to_be_visible()
+    settle(page)
+    expect(page).to_have_url(re.compile(r"[?&]pos=90\b"))
+
+
 def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
     open_view(page, "table", positions="64", pos="5", dim="6")
     plot = matrix(page, "table-picture")

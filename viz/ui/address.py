@@ -105,6 +105,18 @@ def clean_address(
     return too_long
 
 
+def release_former_sentence(page: AddressPage, sentence: Parameter[str]) -> None:
+    """Remove from the address what belongs to a sentence that gave way before anything of it was shown.
+
+    What was shown has an owner (:meth:`Parameter.hold`). Call it after :func:`clean_address`.
+    """
+    known, text = get_address_record(), sentence.value_in_address()
+    before, known.sentence = known.sentence, text
+    if text != before and not known.arrived and not is_history_navigation():
+        unheld = [one.name for one in page.parameters.values() if one.of_sentence and one.key not in st.session_state]
+        remove_query_parameters(unheld)
+
+
 def record_page_without_address(page: str) -> None:
     """Note that the visitor is on a page that reads nothing of the address: what is opened next is an arrival."""
     known = get_address_record()
@@ -283,11 +295,12 @@ class Parameter(Generic[T]):
         default = self.default if default is None else default
         text = "" if value == default else self.write(value)
         get_address_record().texts[self.name] = self.key, text
-        if text and st.query_params.get(self.name) != text:
-            unbind_query_parameters(self.name)  # Of the page before, where it may have been a widget's.
-            st.query_params[self.name] = text
-        elif not text:
+        if not text:
             st.query_params.pop(self.name, None)
+            return
+        unbind_query_parameters(self.name)  # A view before may have had a widget for it, which takes it along.
+        if st.query_params.get(self.name) != text:
+            st.query_params[self.name] = text
 
     def value_in_address(self) -> T:
         """The value that the address names now."""
@@ -405,6 +418,8 @@ class AddressRecord:
     """The page that was shown last."""
     arrived: bool = False
     """Whether the visitor comes from another page, or has just opened the app."""
+    sentence: str = ""
+    """The sentence that the address named in the last run."""
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By name: the session's key and the text that :meth:`Parameter.hold` has written on that page."""
     written: set[str] = field(default_factory=set)

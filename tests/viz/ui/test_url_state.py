@@ -258,6 +258,47 @@ def test_a_held_value_belongs_to_its_owner() -> None:
     assert app.session_state["found"] == 4
 
 
+def pinned() -> None:
+    import streamlit as st
+
+    from attenscope.viz.ui.address import (
+        AddressPage,
+        clean_address,
+        number_parameter,
+        release_former_sentence,
+        text_parameter,
+    )
+
+    sentence = text_parameter("sentence")
+    pin, size = number_parameter("pin", 0, 0, 9, of_sentence=True), number_parameter("size", 0, 0, 9)
+    page = AddressPage.build("test", sentence, pin, size)
+    clean_address(page)
+    release_former_sentence(page, sentence)
+    if (text := sentence.value_in_address()).strip():
+        st.session_state["found"] = pin.hold(of=text), size.hold()
+
+
+def test_a_pin_of_a_sentence_of_which_nothing_was_shown_is_not_that_of_the_next() -> None:
+    app = shows(pinned, sentence=" ", pin="4", size="5")
+    assert app.query_params["pin"] == "4"
+    app.query_params["sentence"] = "Do you know him?"
+    app.run()
+    assert app.session_state["found"] == (0, 5)
+    assert "pin" not in app.query_params
+
+
+def test_a_pin_of_an_opened_address_is_that_of_its_sentence() -> None:
+    app = shows(pinned, sentence="Do you know him?", pin="4")
+    assert app.session_state["found"] == (4, 0)
+    app.query_params["sentence"] = "He reads a book."
+    app.query_params["pin"] = "2"
+    app.run()
+    assert app.session_state["found"] == (0, 0)
+    app.query_params["sentence"] = "Do you know him?"
+    app.run()
+    assert app.session_state["found"] == (4, 0)
+
+
 def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
     def script() -> None:
         import streamlit as st
