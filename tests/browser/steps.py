@@ -17,13 +17,35 @@ LOADING = 90_000
 TRAFFIC = """(() => {
   const Real = window.WebSocket;
   const task = new MessageChannel();
-  const traffic = window.traffic = { asked: -Infinity, heard: -Infinity };
+  const traffic = window.traffic = { asked: -Infinity, began: -Infinity };
+  const begins = (data) => { // Whether a ForwardMsg has new_session, its field 4: every run sends it first.
+    const bytes = new Uint8Array(data);
+    let at = 0;
+    const number = () => {
+      let value = 0, scale = 1;
+      for (;; scale *= 128) {
+        const byte = bytes[at++];
+        value += (byte & 127) * scale;
+        if (!(byte & 128)) return value;
+      }
+    };
+    while (at < bytes.length) {
+      const tag = number();
+      if (tag >> 3 === 4) return true;
+      const length = number();
+      if ((tag & 7) === 2) at += length;
+    }
+    return false;
+  };
   window.sockets = [];
   window.WebSocket = class extends Real {
     constructor(...all) {
       super(...all);
       window.sockets.push(this);
-      this.addEventListener("message", () => { traffic.heard = performance.now(); traffic.wait(); });
+      this.addEventListener("message", ({ data }) => {
+        if (begins(data)) traffic.began = performance.now();
+        traffic.wait();
+      });
     }
     send(data) {
       if (data[0] === 0x5a) traffic.asked = performance.now(); // BackMsg.rerun_script, field 11
@@ -37,7 +59,7 @@ TRAFFIC = """(() => {
   };
   task.port1.onmessage = ({ data }) => { traffic.quiet ||= data === traffic.timer; };
 })()"""
-"""When the page last asked its server to run the script and last heard of it, and whether it has been quiet since.
+"""When the page last asked its server to run the script, when a run last began, and whether it has been quiet since.
 
 Quiet is told by a timer and then a task, not by frames: a busy browser draws frames first, while Streamlit asks in a
 timer and draws in a task.
@@ -48,9 +70,11 @@ RESTS = """(look) => {
   const { arrived, submitting } = document.documentElement.dataset;
   if (arrived === undefined) return false; // It is out of sight, and takes no focus.
   if (submitting !== undefined) return false; // A run will be asked for.
-  return app?.dataset.testScriptState === "notRunning" && traffic.heard > traffic.asked && traffic.quiet;
+  // A part of a page that is there no more is asked for in vain: no run answers.
+  const answered = traffic.began > traffic.asked || performance.now() > traffic.asked + 3000;
+  return app?.dataset.testScriptState === "notRunning" && answered && traffic.quiet;
 }"""
-"""The script has ended, what was asked has been answered, and for 100 ms nothing new has been asked or answered."""
+"""The script has ended, what was asked has been run, and for 100 ms nothing new has been asked or answered."""
 looks = itertools.count()
 
 

@@ -122,7 +122,7 @@ window.wanderer = (() => {
     return [
       app?.dataset.testScriptState !== "notRunning" && "the script runs",
       document.documentElement.dataset.arrived === undefined && "the page has not arrived",
-      !(traffic.heard > traffic.asked) && "no answer has come",
+      !(traffic.began > traffic.asked) && "no run has begun since it was asked for",
       !traffic.quiet && "messages keep coming",
       main?.querySelector("[data-testid=stSkeleton]") && "a skeleton stands",
       stage()?.classList.contains("waiting") && "the stage waits",
@@ -244,8 +244,8 @@ window.wanderer = (() => {
 
   /** A box about a file that was handed over; where it is refused, the place to drop files is empty again. */
   const isRefusal = (box) => /^[\w-]+\.\w+\b/.test(square(box.innerText));
-  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions, what a press on a tile does. */
-  const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions, .st-key-pressing")) ||
+  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, an opened trace, a text for the judge, earlier versions, what a press on a tile does. */
+  const own = () => location.pathname.startsWith("/talk") || new URLSearchParams(location.search).get("from") === "opened trace" || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions, .st-key-pressing")) ||
     [...document.querySelectorAll("[data-testid=stAlertContentError]")].some((box) => isVisible(box) && isRefusal(box)) ||
     [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => ["mask_text", "architecture-configuration"].includes(keyOf(one)) && one.value.trim());
 

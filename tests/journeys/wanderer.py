@@ -472,8 +472,8 @@ class Wanderer:
         shown = self._stranger(visitor, seen)
         apart = differences(seen["fingerprint"], shown["fingerprint"])
         if apart:  # Once more: either may have been a moment late.
-            visitor.rest()
-            apart = differences(visitor.look()["fingerprint"], self._stranger(visitor, seen)["fingerprint"])
+            seen = look_at_rest(visitor.page)
+            apart = differences(seen["fingerprint"], self._stranger(visitor, seen)["fingerprint"])
         return self._apart("another to a stranger", seen, apart)
 
     @staticmethod
