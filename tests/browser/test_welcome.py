@@ -110,6 +110,8 @@ def test_a_sentence_typed_for_another_model_is_read_by_that_one(page: Page) -> N
 # The welcome in the first paint, before Streamlit has begun.
 
 
+CONNECTING = re.compile(r"/_stcore/(health|host-config)")
+"""What Streamlit asks for before it connects to its server."""
 PLACES = """(root) => [root, ...root.querySelectorAll("button:not(.says *), path")].map((one) => {
   const { x, y, width, height } = one.getBoundingClientRect();
   return [x, y, width, height].map(Math.round);
@@ -127,11 +129,13 @@ def test_the_first_paint_of_the_welcome_is_what_the_page_then_shows(
         page = context.new_page()
         page.goto(f"{server}/")
         page.locator(":root[data-arrived]").wait_for(state="attached")  # Now the server has drawn the welcome.
+        page.route(CONNECTING, lambda _: None)  # The first paint stands there until it was looked at.
         page.goto(f"{server}/", wait_until="commit")
         early = page.locator("[data-welcome] .sentence")
         early.locator("path").first.wait_for()
         page.evaluate("""document.fonts.load('1em "Source Sans"')""")
         before = early.evaluate(PLACES), early.inner_text(), page.locator("[data-welcome] > p").bounding_box()
+        page.unroute(CONNECTING)
         page.locator(":root[data-arrived]").wait_for(state="attached")
         expect(page.locator("[data-welcome]")).to_have_count(0)
         box, there = page.get_by_test_id("stTextAreaRootElement").first, page.locator(".st-key-translation .sentence")
