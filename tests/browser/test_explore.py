@@ -169,7 +169,13 @@ def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: 
     type_sentence(page, "a" * 200)
     expect_title(page, "Cross-attention")
     settle(page)
+    page.locator(".st-key-heatmap .plot").hover()
+    expect(page.locator(".st-key-heatmap .tip")).to_contain_text("a" * 200)
     assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    for view in ("/?view=text&", "/positions?"):
+        open_page(page, f"{view}sentence={'a' * 200}")
+        settle(page)
+        assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth"), view
     open_page(page, "/decode?sentence=He+reads+a+book.")
     enter(open_menu(page, "what-if").get_by_label("Never write"), "a" * 80)
     expect(page.locator(".st-key-versions").get_by_text("aaaa")).to_be_visible()

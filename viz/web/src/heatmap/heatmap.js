@@ -133,8 +133,10 @@ function read(view, row, column) {
   view.down.style.left = `${x}px`;
   const left = x > place.width / 2;
   const offset = 10 + place.w / 2;
-  tip.style.left = left ? "auto" : `${place.left + x + offset}px`;
-  tip.style.right = left ? `${place.whole - place.left - x + offset}px` : "auto";
+  const [before, behind] = [place.left + x - offset, place.left + x + offset];
+  tip.style.left = left ? "auto" : `${behind}px`;
+  tip.style.right = left ? `${place.whole - before}px` : "auto";
+  tip.style.maxWidth = `${left ? before : place.whole - behind}px`; // A token may be as long as a sentence.
   tip.style.top = `${place.top + y}px`;
 }
 
