@@ -146,9 +146,21 @@ def create_mount_function(name: str) -> Callable[..., Any]:
         from attenscope.viz.streamlit_internals import serve_folder
 
         folder = serve_folder("scripts", DIST_FOLDER)
-        return _register_component(name, current_language(), folder, _read_build_time(name))(**arguments)
+        heard = {
+            one: functools.partial(_call_while_mounted, arguments["key"], value) if one.startswith("on_") else value
+            for one, value in arguments.items()
+        }
+        return _register_component(name, current_language(), folder, _read_build_time(name))(**heard)
 
     return mount
+
+
+def _call_while_mounted(key: str, callback: Callable[[], None]) -> None:
+    """Call what hears of a view, unless the view is gone: a page that is left may still send what was done on it."""
+    import streamlit as st
+
+    if key in st.session_state:
+        callback()
 
 
 def _read_build_time(name: str) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import streamlit
 
 from attenscope.language import LANGUAGES, load_catalogue, use_language
+from attenscope.viz import streamlit_internals
 from attenscope.viz.web import component_scripts
 from attenscope.viz.web.component_scripts import (
     DIST_FOLDER,
@@ -127,3 +130,19 @@ def test_scripts_never_write_html(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert unsafe not in text
+
+
+def test_what_a_view_sends_after_it_has_left_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is left while a step is under way: the callback would ask for a value that is gone."""
+    mounted: dict[str, Any] = {}
+    monkeypatch.setattr(streamlit_internals, "serve_folder", lambda *_: "")
+    monkeypatch.setattr(component_scripts, "_register_component", lambda *_: mounted.update)
+    monkeypatch.setattr(streamlit, "session_state", {"player": "step 3"})
+    heard: list[str] = []
+    mount = component_scripts.create_mount_function("decode_player")
+    mount(key="player", data={}, on_step_change=lambda: heard.append(component_scripts.component_value("player")))
+    mounted["on_step_change"]()
+    assert heard == ["step 3"]
+    del streamlit.session_state["player"]
+    mounted["on_step_change"]()
+    assert heard == ["step 3"]
