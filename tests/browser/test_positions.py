@@ -26,6 +26,7 @@ from tests.browser.steps import (
     open_talk,
     point,
     settle,
+    type_sentence,
 )
 
 TITLES = {
@@ -148,6 +149,23 @@ def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page
     enter(page.get_by_label("By", exact=True), "0")
     expect(page.get_by_text("The translation is the same.")).to_be_visible()
     assert page.locator(".versions .after").inner_text() == before == page.locator(".versions .before").inner_text()
+
+
+def test_the_pieces_that_change_places_are_those_of_the_sentence(page: Page) -> None:
+    """Also where nobody has chosen them: their places stay, and their words change."""
+    open_view(page, "experiments", move="swap", sentence="He+reads+a+book.")
+    one, other = (page.get_by_role("combobox", name=name, exact=True) for name in ("Position", "with"))
+    expect(one).to_have_value("1 He")
+    expect(other).to_have_value("3 a")
+    type_sentence(page, "The old woman laughs.")
+    expect(one).to_have_value("1 The")
+    expect(other).to_have_value("3 woman")
+    choose(page, "with", "2 old")
+    expect(page).to_have_url(re.compile(r"[?&]other=2\+old\b"))
+    type_sentence(page, "He reads a book.")
+    expect(one).to_have_value("1 He")
+    expect(other).to_have_value("2 reads")
+    expect(page).to_have_url(re.compile(r"[?&]other=2\+reads\b"))
 
 
 def test_clicking_a_bar_opens_that_head(page: Page) -> None:

@@ -175,6 +175,8 @@ def _draw_position_swap_controls(before: Translation) -> tuple[int, int]:
     places = range(1, last + 1)
     for of in (POSITIONS_FIRST_PIECE, POSITIONS_SECOND_PIECE):
         forget_unoffered_choice(of, places)
+    third = min(3, last)
+    POSITIONS_SECOND_PIECE.follow_default(third)
     names = [f"{place} {readable_token(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
     one = controls.draw_untranslated_choice(
@@ -184,7 +186,7 @@ def _draw_position_swap_controls(before: Translation) -> tuple[int, int]:
         st.selectbox,
         say("with"),
         places,
-        min(2, last - 1),
+        third - 1,
         format_func=name,
         width=170,
         **POSITIONS_SECOND_PIECE.binding,

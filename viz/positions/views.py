@@ -196,6 +196,7 @@ def pick_default_wave_dimensions(width: int) -> list[int]:
 
 
 def _draw_dimensions_control(width: int) -> list[int]:
+    POSITIONS_DIMENSIONS.follow_default(pick_default_wave_dimensions(width))
     before = st.session_state.get(POSITIONS_DIMENSIONS.key)
     if before is not None and any(dimension >= width for dimension in before):
         st.session_state[POSITIONS_DIMENSIONS.key] = [dimension for dimension in before if dimension < width]

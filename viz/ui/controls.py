@@ -14,7 +14,7 @@ from attenscope.analysis.heads import HeadPlace
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.decoding.greedy_and_sampling import DecodingStep
-from attenscope.language import current_language, format_number, join_sentences, say, to_say
+from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,
@@ -466,8 +466,8 @@ def _choose_sentence(text: str) -> None:
 
 
 T = TypeVar("T")
-CHOICE_LANGUAGES = "language of choices"
-"""The session key of a mapping from a widget's key to the language in which the browser shows its choices."""
+CHOICE_WORDS = "words of choices"
+"""The session key of a mapping from a widget's key to the words in which the browser shows what is chosen."""
 
 
 def draw_untranslated_choice(
@@ -482,9 +482,15 @@ def draw_untranslated_choice(
     """Draw a choice, such as `st.selectbox`, among options that are the same in every language.
 
     `format_func` says them in the visitor's. A browser sends back the words that it shows, and Streamlit 1.67 does not
-    tell it that these have changed: in another language the value is set anew, so that the browser gets its new words.
-    What it still sends of options that are gone, as of a talk before Undo, is a text, and no choice.
+    tell it that these have changed, as in another language or of the pieces of another sentence: the value is set anew
+    then, so that the browser gets its new words. What it still sends of options that are gone, as of a talk before
+    Undo, is a text, and no choice.
     """
+    words = more.get("format_func", str)
+
+    def say_chosen() -> list[str]:
+        found = st.session_state.get(key)
+        return [words(one) for one in (found if isinstance(found, list) else [found]) if one in options]
 
     def choose_option(*given: Any) -> None:
         found = st.session_state[key]
@@ -492,11 +498,11 @@ def draw_untranslated_choice(
         if on_change and (more.get("accept_new_options") or all(one in options for one in chosen)):
             on_change(*given)
 
-    shown_in = st.session_state.setdefault(CHOICE_LANGUAGES, {})
-    if key in st.session_state and shown_in.get(key, current_language()) != current_language():
+    shown = st.session_state.setdefault(CHOICE_WORDS, {})
+    if (said := say_chosen()) and shown.get(key, said) != said:
         st.session_state[key] = st.session_state[key]
     found = draw(label, options, *rest, key=key, on_change=on_change and choose_option, **more)
-    shown_in[key] = current_language()
+    shown[key] = say_chosen()
     return found
 
 

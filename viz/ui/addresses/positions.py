@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from attenscope.positions.experiments import POSITION_MOVES, ExperimentSides
 from attenscope.positions.table import DIMENSION_ORDERS, SINUSOID_BASE, TABLE_FORMS
 from attenscope.viz.ui.address import (
     AddressPage,
     ListParameter,
+    Parameter,
     choice_parameter,
     collect_module_parameters,
     number_parameter,
@@ -77,9 +78,9 @@ POSITIONS_MOVED_BY = number_parameter("by", 5, -64, 512, views=("experiments",))
 POSITIONS_FACTOR = number_parameter("factor", 2.0, 0.0, 16.0, views=("experiments",))
 POSITIONS_START = number_parameter("start", None, 0, 10_000, views=("experiments",))
 POSITIONS_RANDOM_DRAW = number_parameter("draw", 1, 1, 999, views=("experiments",))
-POSITIONS_FIRST_PIECE = text_parameter("one", views=("experiments",))
-POSITIONS_SECOND_PIECE = text_parameter("other", views=("experiments",))
-"""The two pieces that change places, as their lists show them: ``2 dog``."""
+POSITIONS_FIRST_PIECE: Parameter[Any] = text_parameter("one", views=("experiments",))
+POSITIONS_SECOND_PIECE: Parameter[Any] = text_parameter("other", views=("experiments",))
+"""The two pieces that change places: in the session their places, in the address as lists show them: ``2 dog``."""
 
 PAGE = AddressPage.build(
     "positions",
