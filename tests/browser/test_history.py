@@ -162,6 +162,26 @@ def test_another_page_is_one_step(page: Page) -> None:
     assert entries(page) == count + 1
 
 
+@pytest.mark.parametrize(
+    ("address", "menu"),
+    slow_after(2, [(AT, "share"), (AT, "settings"), (AT, "trials"), ("/decode", "what-if"), ("/why", "more-than")]),
+)
+def test_a_link_leads_to_its_page_from_an_open_menu(page: Page, address: str, menu: str) -> None:
+    """That the menu has closed is sent too: after the link it would bring the page back, or leave nothing at all."""
+    open_page(page, address)
+    count = entries(page)
+    click(page.locator(f"[class*='st-key-{menu}'] button").first)
+    expect(page.get_by_test_id("stPopoverBody")).to_be_visible()
+    settle(page)
+    page.get_by_test_id("stTopNavLink").filter(has_text="Positions").click()
+    page.wait_for_function("() => document.documentElement.dataset.arrived === 'positions'")
+    settle(page)
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
+    expect(page.locator(".versions")).to_be_visible()
+    assert page.evaluate("() => location.pathname") == "/positions"
+    assert entries(page) == count + 1
+
+
 def go(page: Page, name: str) -> None:
     """Open a page by its link; the names of links depend on the language, their order does not."""
     click(page.get_by_test_id("stTopNavLink").nth([*PAGES, "talk"].index(name)))

@@ -1,10 +1,10 @@
-import { AT_REST } from "./streamlit.js";
+import { AT_REST, MENU } from "./streamlit.js";
 
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
 const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence; without a run until then it asks for none.
-const SENT_WITHIN = 100; // Milliseconds from leaving a box until Streamlit sends what stands in it.
+const SENT_WITHIN = 100; // Milliseconds from leaving a box or a menu until Streamlit sends what stands in it, or that it is closed.
 
 /** The query of an address without the parameters that make no step. */
 function compared(search, scrubbed) {
@@ -55,7 +55,8 @@ const hasRunSince = (time, { runBegan }) =>
  * is arriving its address is not yet written: only a link counts as an action then.
  *
  * A page that is left while it reads another sentence has not yet written what it would show of it. What stood in a box
- * that is left by a click on a link is sent after the click, and would bring the page of the box back: the link waits.
+ * that is left by a click on a link is sent after the click, as is that an open menu closes, and would bring the page
+ * back, or leave nothing of either: the link waits.
  */
 function install() {
   const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null, runBegan: -Infinity };
@@ -84,7 +85,9 @@ function install() {
     const link = event.target.closest?.("a[href]");
     const otherPage = link && !link.target && !link.download && link.origin === location.origin && link.pathname !== location.pathname;
     if (!otherPage || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (performance.now() < steps.boxLeft + SENT_WITHIN) {
+    const menu = event.isTrusted && !link.closest(MENU) && document.querySelector(MENU);
+    if (menu) menu.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // It closes with the click else.
+    if (menu || performance.now() < steps.boxLeft + SENT_WITHIN) {
       event.preventDefault();
       event.stopImmediatePropagation();
       setTimeout(() => link.click(), SENT_WITHIN);

@@ -5,6 +5,7 @@ import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "
 import historySteps from "./history.js";
 
 const LOOK_EVERY = 50; // Milliseconds.
+const VIEWS_WITHIN = 5_000; // Milliseconds; a page is not kept out of sight for a view whose script does not come.
 const NARROW = "(max-width: 768px)"; // Where Streamlit lays its drawer over the page.
 const STILL_FOR = 4; // Looks in a row that find nothing moved.
 const ELEMENTS = `${CONTENT} :is(${ELEMENT}, ${LAYOUT})`;
@@ -12,11 +13,11 @@ const ELEMENTS = `${CONTENT} :is(${ELEMENT}, ${LAYOUT})`;
 const box = (part) => [part.offsetLeft, part.offsetTop, part.offsetWidth, part.offsetHeight].join(" ");
 const standing = () => [...document.querySelectorAll(ELEMENTS)].map(box).join();
 
-/** Whether all that the script has sent is there: styled, the views drawn, the fonts loaded. */
-function isComplete() {
+/** Whether all that the script has sent is there: styled, the fonts loaded, and the views drawn, if that is not too late. */
+function isComplete(since) {
   const app = document.querySelector(AT_REST);
   if (!app || !getComputedStyle(app).getPropertyValue("--accent") || document.fonts.status !== "loaded") return false;
-  return isDrawn(document);
+  return isDrawn(document) || performance.now() > since + VIEWS_WITHIN;
 }
 
 /** The browser counts what moved unseen as a jump when it paints that part next: it has to forget where things stood. */
@@ -37,11 +38,12 @@ function arrive({ page, language }) {
   if (dataset.arriving && matchMedia(NARROW).matches) closes?.click();
   dataset.arriving = page;
   delete dataset.arrived;
+  const since = performance.now();
   let [complete, same, before] = [false, 0, ""];
   const look = () => {
     if (dataset.arriving !== page) return;
     const now = standing();
-    complete ||= isComplete();
+    complete ||= isComplete(since);
     same = complete && now === before ? same + 1 : 0;
     before = now;
     if (same < STILL_FOR) setTimeout(look, LOOK_EVERY);

@@ -13,8 +13,9 @@ export const COLUMN = '[data-testid="stColumn"]';
 export const ELEMENT = '[data-testid="stElementContainer"]';
 /** What a container is laid out in. */
 export const LAYOUT = '[data-testid="stLayoutWrapper"]';
-/** A component, and in it the element whose shadow root has what the component draws. */
-export const COMPONENT = '[data-testid="stBidiComponent"]';
+/** An open menu. */
+export const MENU = '[data-testid="stPopoverBody"]';
+/** The element of a component whose shadow root has what the component draws. */
 export const SHADOWED = '[data-testid="stBidiComponentIsolated"]';
 /** What stands in for an element that is not there yet. */
 export const SKELETON = '[data-testid="stSkeleton"]';
@@ -32,10 +33,10 @@ export function mainMenuPart(theme) {
   return document.querySelector(`[data-testid="${theme ? `stMainMenuItem-theme-${theme}` : "stMainMenuButton"}"]`);
 }
 
-const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) > ${COMPONENT}`;
+const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) ${SHADOWED}`;
 
 /** Whether all that a page's script has sent is there; each view has an element of its own beside that of its style. */
 export function isDrawn(page) {
-  const isViewDrawn = (view) => view.querySelector(SHADOWED)?.shadowRoot?.childElementCount > 1;
+  const isViewDrawn = (view) => view.shadowRoot?.childElementCount > 1;
   return !page.querySelector(`${CONTENT} ${SKELETON}`) && [...page.querySelectorAll(VIEWS)].every(isViewDrawn);
 }
