@@ -100,8 +100,8 @@ window.wanderer = (() => {
   }
 
   const stage = () => [...all(document.body)].find((one) => one.matches("dialog.show[open]"));
-  const VIEWS = "[data-testid=stElementContainer]:not(.st-key-arrival, .st-key-browser-history) > [data-testid=stBidiComponent]";
-  const isDrawn = (view) => view.querySelector("[data-testid=stBidiComponentIsolated]")?.shadowRoot?.childElementCount > 1;
+  const VIEWS = "[data-testid=stElementContainer]:not(.st-key-arrival, .st-key-browser-history) [data-testid=stBidiComponentIsolated]";
+  const isDrawn = (view) => view.shadowRoot?.childElementCount > 1; // A sheet, and what the view has put beside it.
   /** Beside the script's rest (tests/browser/steps.py): what has come is drawn. */
   function drawn() {
     const main = document.querySelector("[data-testid=stMain]");

@@ -56,7 +56,7 @@ OFTEN = {
 LEFT_BY_LINK = 0.25
 """How often what is typed is not sent by Enter, but by a click on a link to a page."""
 OUT_OF_MENU = 0.4
-"""How often an open menu is left by Escape."""
+"""How often an open menu is left: by Escape, by a link to a page, or by Back."""
 PASSED_BY = {"stale", "overflow", "box gone", "another to a stranger", "another after back", "another after forward"}
 """Kinds of faults after which a walk goes on, where they are ignored."""
 looks = itertools.count()
@@ -122,6 +122,7 @@ def told(step: Step) -> str:
         "theme": f"switch the browser to {value} colours",
         "width": f"make the window {value} wide",
         "key": f"press {value}",
+        "link": f"click the link to page {value}",
         "press": f"click {place}",
         "select": f"choose option {value} of {place}",
         "combobox": f"open {place} and take option {value}",
@@ -151,7 +152,8 @@ def draw(rng: random.Random, offers: dict[str, Any], state: dict[str, Any], avoi
         if one["key"] not in avoided:
             groups.setdefault(one["key"], []).append(one)
     if not groups or (offers["folded"] and rng.random() < OUT_OF_MENU):
-        return {"do": "key", "value": "Escape"}
+        ways = {"do": "key", "value": "Escape"}, {"do": "link", "value": rng.randrange(60)}, {"do": "back"}
+        return rng.choice(ways if groups else ways[:1])
     if not offers["folded"] and (often := _often(rng, groups, state)) and often["do"] not in avoided:
         return often
     return _used(rng, rng.choice(groups[rng.choice(sorted(groups))]))
@@ -280,6 +282,8 @@ class Visitor:
             self.page.set_viewport_size({"width": value, "height": HEIGHT})
         elif do == "key":
             self.page.keyboard.press(value)
+        elif do == "link":
+            return self._follow_link(value)
         else:
             return self._use(step)
         return True
