@@ -210,6 +210,26 @@ def test_control_characters_are_named(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.parametrize(("view", "picture"), [("heatmap", ".plot"), ("links", "svg"), ("text", ".texts")])
+def test_the_head_that_is_shown_stays_whole_when_it_is_chosen_again(page: Page, view: str, picture: str) -> None:
+    """Python has nothing new to send then: what the overview knows of a head must not be left standing."""
+    open_page(page, f"/?sentence=He+reads+a+book.&layer=2&head=3&view={view}")
+    shown = page.locator(f".st-key-{view} {picture}").first
+    expect(shown).to_be_visible()
+    settle(page)
+    label = shown.get_attribute("aria-label")
+    assert label
+    tile(page, 2, 3).click()
+    settle(page)
+    expect(shown).to_have_attribute("aria-label", label)
+    expect(page.locator("[data-painted$='…']")).to_have_count(0)
+    tile(page, 1, 3).click()
+    expect(shown).not_to_have_attribute("aria-label", label)
+    tile(page, 2, 3).click()
+    settle(page)
+    expect(shown).to_have_attribute("aria-label", label)
+
+
 def test_another_head_moves_nothing(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)

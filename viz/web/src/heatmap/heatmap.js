@@ -108,8 +108,9 @@ function show(view, data) {
 }
 
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
-function preview(view, { layer, head, rows, columns, bytes }) {
+function preview(view, { layer, head, rows, columns, bytes, isSent }) {
   if (!view.header?.follows) return;
+  if (isSent) return show(view, view.sent);
   const title = say("{kind} · layer {layer}, head {head}", { kind: view.header.follows, layer: layer + 1, head: head + 1 });
   show(view, { header: { ...view.header, title, alt: title, sketch: { rows, columns } }, body: bytes });
 }
@@ -164,6 +165,7 @@ function pressed(view, event) {
 export default function heatmap({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "heatmap", build);
   const sent = unpack(data);
+  view.sent = sent;
   if (sent.header.special.flat().length) view.whole = sent;
   view.choose = (row, column) => {
     const { header } = view;

@@ -89,8 +89,13 @@ function draw(view, change) {
 }
 
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
-function follow(view, { layer, head, rows, columns, ofLayer }) {
+function follow(view, { layer, head, rows, columns, ofLayer, isSent }) {
   const { queries, keys, beside, pattern } = view.header;
+  if (isSent) {
+    view.bytes = view.sent.bytes;
+    draw(view, view.sent.header);
+    return;
+  }
   if (rows !== queries.length || columns !== keys.length) return; // A long map's tiles are coarser than it.
   view.bytes = ofLayer;
   draw(view, { head, beside: beside.filter((one) => one !== head), label: relabelled(pattern, { layer, head }), alt: "" });
@@ -156,7 +161,7 @@ export default function links({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.queries, header.keys, header.horizontal]);
   const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
-  Object.assign(view, { header, bytes: body, tell: setTriggerValue });
+  Object.assign(view, { header, sent: { header: { ...header }, bytes: body }, bytes: body, tell: setTriggerValue });
   view.pins = [["query", header.pinned[0]], ["key", header.pinned[1]]]
     .filter(([, index]) => index !== null)
     .map(([side, index]) => ({ side, index }));

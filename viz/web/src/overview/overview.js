@@ -117,7 +117,8 @@ export default function overview({ data, parentElement, setTriggerValue }) {
     const layer = body.subarray(place.layer * heads * size, (place.layer + 1) * heads * size);
     setTriggerValue("pick", place);
     showPicture();
-    announceHead(grid, { ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
+    const isSent = place.layer === header.layer && place.head === header.head;
+    announceHead(grid, { ...place, isSent, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
   };
   grid.onkeydown = (event) => {
     arrowKeys(event, tiles, heads);

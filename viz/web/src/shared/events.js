@@ -11,8 +11,9 @@ export function widgetOf(node) {
 const HEAD_CHOSEN = "attenscope-head";
 
 /**
- * Tell from the view in `root`. `head`: { layer, head, rows, columns, bytes, ofLayer }, its bytes and its layer's, as
- * components/packing.py quantises them.
+ * Tell from the view in `root`. `head`: { layer, head, rows, columns, bytes, ofLayer, isSent }, its bytes and its layer's,
+ * as components/packing.py quantises them, and whether it is the head that Python has sent last: of that one no answer
+ * comes, and each view goes back to what it was sent.
  */
 export const announceHead = (root, head) =>
   document.dispatchEvent(new CustomEvent(HEAD_CHOSEN, { detail: { ...head, widget: widgetOf(root) } }));

@@ -53,6 +53,11 @@ function draw(view, change) {
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
 function follow(view, chosen) {
   const { query, key, pattern } = view.header;
+  if (chosen.isSent) {
+    take(view, view.sent.bytes);
+    draw(view, view.sent.header);
+    return;
+  }
   if (chosen.rows !== query.tokens.length || chosen.columns !== key.tokens.length) return; // Its tiles are coarser.
   take(view, chosen.bytes);
   draw(view, { label: relabelled(pattern, chosen), alt: "" });
@@ -117,7 +122,7 @@ export default function text({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.query, header.key]);
   const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
-  view.header = header;
+  Object.assign(view, { header, sent: { header: { ...header }, bytes: body } });
   take(view, body);
   const { root, sides } = view;
   mark(view);
