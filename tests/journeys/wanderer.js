@@ -243,11 +243,11 @@ window.wanderer = (() => {
   const entry = () => ({ key: navigation.currentEntry.key, index: navigation.currentEntry.index, count: navigation.entries().length });
 
   /** A box about a file that was handed over; where it is refused, the place to drop files is empty again. */
-  const isRefusal = (box) => /^[\w-]+\.\w+\b/.test(square(box.innerText));
+  const isRefusal = (box) => /\b[\w-]+\.(npz|safetensors|txt|toml)\b/.test(square(box.innerText));
   /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, an opened trace, a text for the judge, earlier versions, what a press on a tile does. */
   const own = () => location.pathname.startsWith("/talk") || new URLSearchParams(location.search).get("from") === "opened trace" || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions, .st-key-pressing")) ||
     [...document.querySelectorAll("[data-testid=stAlertContentError]")].some((box) => isVisible(box) && isRefusal(box)) ||
-    [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => ["mask_text", "architecture-configuration"].includes(keyOf(one)) && one.value.trim());
+    [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => ["mask_text", "architecture-configuration"].includes(keyOf(one)) && one.value);
 
   const look = () => ({
     own: own(), url: location.href, stage: Boolean(stage()), errors: errors(), twice: twice(), stale: stale(), overflow: overflow(), box: box(), tokens: tokens(),
