@@ -180,7 +180,7 @@ def test_a_page_begins_with_the_rule_of_the_history_and_where_its_address_says_n
     client = TestClient(Starlette(routes=routes, middleware=[beginning, Middleware(GZipMiddleware)]))
     asked = {"accept": "text/html,*/*", "accept-encoding": "gzip", "accept-language": "de-AT,en"}
     found = client.get("/why", headers=asked)
-    begin = found.text.index("Attenscope"), found.text.index("attenscope.history"), found.text.index("late")
+    begin = found.text.index("Attenscope"), found.text.index("attenscope.history"), found.text.index("late</script>")
     assert begin == tuple(sorted(begin))
     assert find_font_file(italic=False).name in found.text
     assert found.text.endswith("<p>" * 2000)

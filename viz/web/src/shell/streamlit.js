@@ -33,10 +33,9 @@ export function mainMenuPart(theme) {
   return document.querySelector(`[data-testid="${theme ? `stMainMenuItem-theme-${theme}` : "stMainMenuButton"}"]`);
 }
 
-const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) ${SHADOWED}`;
-
 /** Whether all that a page's script has sent is there; each view has an element of its own beside that of its style. */
 export function isDrawn(page) {
+  const views = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) ${SHADOWED}`;
   const isViewDrawn = (view) => view.shadowRoot?.childElementCount > 1;
-  return !page.querySelector(`${CONTENT} ${SKELETON}`) && [...page.querySelectorAll(VIEWS)].every(isViewDrawn);
+  return !page.querySelector(`${CONTENT} ${SKELETON}`) && [...page.querySelectorAll(views)].every(isViewDrawn);
 }
