@@ -36,15 +36,20 @@ describe("after Back, while the run that shows the entry still writes its addres
     vi.useFakeTimers();
     vi.stubGlobal("HTMLInputElement", class {});
     vi.stubGlobal("HTMLTextAreaElement", class {});
-    const link = { origin: location.origin, pathname: "/heads", click: vi.fn() };
+    const link = { origin: location.origin, pathname: "/heads", click: vi.fn(), closest: () => null };
     const event = { target: { closest: () => link }, preventDefault: vi.fn(), stopImmediatePropagation: vi.fn() };
     happen("focusout", { target: new HTMLTextAreaElement() });
-    happen("click", event);
+    happen("click", { ...event, isTrusted: true });
     expect(event.preventDefault).toHaveBeenCalledOnce();
     vi.advanceTimersByTime(150);
     expect(link.click).toHaveBeenCalledOnce();
     happen("click", event);
     expect(event.preventDefault).toHaveBeenCalledOnce(); // Now it leads on.
+    happen("pointerdown", { target: event.target });
+    happen("focusout", { target: new HTMLTextAreaElement() });
+    vi.advanceTimersByTime(900); // The page is busy before the click is heard.
+    happen("click", { ...event, isTrusted: true });
+    expect(event.preventDefault).toHaveBeenCalledTimes(2);
     vi.useRealTimers();
   });
 
@@ -56,7 +61,7 @@ describe("after Back, while the run that shows the entry still writes its addres
     vi.stubGlobal("location", new URL("http://here/?sentence=b&layer=2&word=3"));
     written = [];
     document.documentElement.dataset.headPicked = "";
-    happen("click", { target: { closest: () => ({ origin: location.origin, pathname: "/heads" }) } });
+    happen("click", { target: { closest: () => ({ origin: location.origin, pathname: "/heads", closest: () => null }) } });
     expect(written).toEqual([["replace", "/?sentence=b"]]);
   });
 

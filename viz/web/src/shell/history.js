@@ -59,7 +59,7 @@ const hasRunSince = (time, { runBegan }) =>
  * back, or leave nothing of either: the link waits.
  */
 function install() {
-  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null, runBegan: -Infinity };
+  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, pressed: Infinity, reading: null, runBegan: -Infinity };
   watchRuns(steps);
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
@@ -81,13 +81,15 @@ function install() {
   const noteLeftBox = ({ target }) => {
     if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) steps.boxLeft = performance.now();
   };
+  const notePress = () => (steps.pressed = performance.now());
   const leave = (event) => {
     const link = event.target.closest?.("a[href]");
     const otherPage = link && !link.target && !link.download && link.origin === location.origin && link.pathname !== location.pathname;
     if (!otherPage || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const menu = event.isTrusted && !link.closest(MENU) && document.querySelector(MENU);
-    if (menu) menu.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // It closes with the click else.
-    if (menu || performance.now() < steps.boxLeft + SENT_WITHIN) {
+    const boxLeft = steps.boxLeft > Math.min(steps.pressed, performance.now() - SENT_WITHIN); // By this press, however busy the page is.
+    const menu = !link.closest(MENU) && document.querySelector(MENU);
+    if (event.isTrusted && (menu || boxLeft)) {
+      menu?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // It closes with the click else.
       event.preventDefault();
       event.stopImmediatePropagation();
       setTimeout(() => link.click(), SENT_WITHIN);
@@ -101,6 +103,7 @@ function install() {
   for (const action of ACTIONS) addEventListener(action, act, true);
   addEventListener("click", leave, true);
   addEventListener("focusout", noteLeftBox, true);
+  addEventListener("pointerdown", notePress, true);
   addEventListener("popstate", () => {
     Object.assign(steps, { acted: false, returned: performance.now(), reading: null });
     if (!steps.begun) location.reload(); // Streamlit does not listen yet, and would go on with the entry that was left.
