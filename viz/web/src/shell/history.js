@@ -86,7 +86,7 @@ function install() {
     const link = event.target.closest?.("a[href]");
     const otherPage = link && !link.target && !link.download && link.origin === location.origin && link.pathname !== location.pathname;
     if (!otherPage || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const boxLeft = steps.boxLeft > Math.min(steps.pressed, performance.now() - SENT_WITHIN); // By this press, however busy the page is.
+    const boxLeft = steps.boxLeft >= Math.min(steps.pressed, performance.now() - SENT_WITHIN); // By this press, however busy the page is.
     const menu = !link.closest(MENU) && document.querySelector(MENU);
     if (event.isTrusted && (menu || boxLeft)) {
       menu?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // It closes with the click else.
