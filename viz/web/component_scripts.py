@@ -146,11 +146,11 @@ def create_mount_function(name: str) -> Callable[..., Any]:
         from attenscope.viz.streamlit_internals import serve_folder
 
         folder = serve_folder("scripts", DIST_FOLDER)
-        heard = {
+        guarded = {
             one: functools.partial(_call_while_mounted, arguments["key"], value) if one.startswith("on_") else value
             for one, value in arguments.items()
         }
-        return _register_component(name, current_language(), folder, _read_build_time(name))(**heard)
+        return _register_component(name, current_language(), folder, _read_build_time(name))(**guarded)
 
     return mount
 

@@ -12,7 +12,7 @@ const HEAD_CHOSEN = "attenscope-head";
 
 /**
  * Tell from the view in `root`. `head`: { layer, head, rows, columns, bytes, ofLayer, isSent }, its bytes and its layer's,
- * as components/packing.py quantises them, and whether it is the head that Python has sent last: of that one no answer
+ * as component_scripts.py quantises them, and whether it is the head that Python has sent last: of that one no answer
  * comes, and each view goes back to what it was sent.
  */
 export const announceHead = (root, head) =>

@@ -3,7 +3,7 @@ export const FULL = 254;
 export const FINE_MASKED = 65535;
 export const FINE_FULL = 65534;
 
-/** Read what components/packing.py packed: a JSON header and the bytes after it (a view, not a copy). */
+/** Read what component_scripts.py packed: a JSON header and the bytes after it (a view, not a copy). */
 export function unpack(packed) {
   // The array handed over is a window into a larger buffer, so its byteOffset is not zero.
   const length = new DataView(packed.buffer, packed.byteOffset, 4).getUint32(0, true);

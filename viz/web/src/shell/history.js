@@ -4,7 +4,7 @@ const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
 const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence; without a run until then it asks for none.
-const SENT_WITHIN = 100; // Milliseconds from leaving a box or a menu until Streamlit sends what stands in it, or that it is closed.
+const SENT_WITHIN = 100; // Milliseconds until Streamlit sends what stands in a box that is left, or that a menu is closed.
 
 /** The query of an address without the parameters that make no step. */
 function compared(search, scrubbed) {
@@ -89,7 +89,7 @@ function install() {
     const boxLeft = steps.boxLeft >= Math.min(steps.pressed, performance.now() - SENT_WITHIN); // By this press, however busy the page is.
     const menu = !link.closest(MENU) && document.querySelector(MENU);
     if (event.isTrusted && (menu || boxLeft)) {
-      menu?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // It closes with the click else.
+      menu?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); // Else it closes with the click.
       event.preventDefault();
       event.stopImmediatePropagation();
       setTimeout(() => link.click(), SENT_WITHIN);
